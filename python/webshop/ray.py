@@ -1,0 +1,110 @@
+"""Rollouts on a Ray cluster.
+
+    python -m webshop.ray rollout [flags of webshop rollout] --shards N --out FILE.jsonl [--address auto] [--cpus-per-shard C]
+
+Each task runs `webshop rollout --shard I/N` as a process of its own and returns the lines of its file; Ray places the tasks
+and repeats those whose worker dies. The file has the bytes that one `webshop rollout` writes, for any number of shards and
+workers, because every draw is addressed by the episode's coordinates.
+
+Files that the flags name, such as a checkpoint, must be there on every node. Needs Ray: `pip install webshop[ray]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+
+__all__ = ["main", "rollout"]
+
+
+def rollout(
+    arguments: Sequence[str],
+    out: str | os.PathLike[str],
+    *,
+    shards: int,
+    cpus_per_shard: float = 1.0,
+    retries: int = 3,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Runs the episodes of `webshop rollout` on Ray and writes them to a new file. Returns their number.
+
+    Args:
+        arguments: flags of `webshop rollout` but `--out`, `--shard` and `--json`.
+        out: the file; written whole once all shards are there.
+        shards: the number of tasks; at most the number of episodes.
+        cpus_per_shard: processors that a task takes, and threads of its process, at least one.
+        retries: how often a shard is run again whose worker has died.
+        progress: called with the number of shards that are done and of all.
+
+    Raises:
+        FileExistsError: if the file exists.
+        ValueError: for flags that this function sets, and fewer than one shard.
+        ray.exceptions.RayTaskError: if a shard fails; its text has the command's error.
+    """
+    taken = [flag for flag in arguments if flag.split("=")[0] in ("--out", "--shard", "--json")]
+    if taken:
+        raise ValueError(f"`{taken[0]}` cannot be given to the shards")
+    if shards < 1:
+        raise ValueError(f"there is at least 1 shard, not {shards}")
+    if Path(out).exists():
+        raise FileExistsError(f"`{out}` already exists; name another file")
+    if not ray.is_initialized():
+        ray.init()
+    command = ["rollout", *arguments]
+    if not any(flag.split("=")[0] == "--threads" for flag in arguments):
+        command += ["--threads", str(max(1, int(cpus_per_shard)))]
+    task: Any = ray.remote(num_cpus=cpus_per_shard, max_retries=retries)(_shard)
+    running = {task.remote(command, number, shards): number for number in range(1, shards + 1)}
+    parts: dict[int, bytes] = {}
+    while running:
+        (done, *_), _ = ray.wait(list(running), num_returns=1)
+        parts[running.pop(done)] = ray.get(done)
+        if progress is not None:
+            progress(len(parts), shards)
+    whole = b"".join(parts[number] for number in sorted(parts))
+    with open(out, "xb") as file:
+        file.write(whole)
+    return whole.count(b"\n")
+
+
+def _shard(command: list[str], number: int, of: int) -> bytes:
+    """The lines of one shard."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "shard.jsonl"
+        flags = ["--shard", f"{number}/{of}", "--out", str(file)]
+        ended = subprocess.run(
+            [sys.executable, "-m", "webshop", *command, *flags], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        if ended.returncode != 0:
+            raise RuntimeError(f"shard {number}/{of}: {ended.stderr.decode(errors='replace').strip()[-2000:]}")
+        return file.read_bytes()
+
+
+def main() -> None:
+    """The command line of this module."""
+    parser = argparse.ArgumentParser(prog="python -m webshop.ray", description="Rollouts on a Ray cluster.")
+    parser.add_argument("verb", choices=["rollout"])
+    parser.add_argument("--shards", type=int, required=True, help="number of tasks")
+    parser.add_argument("--out", required=True, help="new file of all episodes")
+    parser.add_argument("--address", help="the cluster, such as `auto`; by default a new one on this machine")
+    parser.add_argument("--cpus-per-shard", type=float, default=1.0, help="processors of a task")
+    own, arguments = parser.parse_known_args()
+    ray.init(address=own.address, log_to_driver=False)
+
+    def show(done: int, of: int) -> None:
+        print(f"shards: {done}/{of}", file=sys.stderr)
+
+    n_episodes = rollout(arguments, own.out, shards=own.shards, cpus_per_shard=own.cpus_per_shard, progress=show)
+    print(f"{n_episodes} episodes of {own.shards} shards")
+
+
+if __name__ == "__main__":
+    main()
