@@ -1,13 +1,13 @@
 //! `webshop merge`: puts the files of `webshop rollout --shard` together.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use webshop_agent::{Episode, EpisodeCoordinates};
+use webshop_training::write_atomically;
 
 use crate::args::episodes::TasksArgs;
 use crate::output::outln;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: MergeArgs) -> anyhow::Result<ExitCode> {
         }
     }
     let lines = merged.complete()?;
-    write_whole(&args.out, &lines)?;
+    write_atomically(&args.out, lines.as_bytes())?;
     outln!("{} episodes of {} files", coordinates.len(), args.shards.len())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -134,15 +134,4 @@ fn different_setting(one: &Episode, two: &Episode) -> Option<&'static str> {
         ("sampling", here.sampling == there.sampling),
     ];
     equal.into_iter().find(|(_, is_equal)| !is_equal).map(|(name, _)| name)
-}
-
-/// Writes a new file whole or not at all.
-fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
-    let cannot = || format!("cannot write `{}`", path.display());
-    let mut file = File::create_new(path).with_context(cannot)?;
-    let written = file.write_all(text.as_bytes());
-    if written.is_err() {
-        fs::remove_file(path).with_context(cannot)?;
-    }
-    written.with_context(cannot)
 }

@@ -5,7 +5,7 @@
 //! needs one: filters, arrow keys, and the pages of the shop in frames. The document fetches nothing, and its policy
 //! forbids that.
 //!
-//! Pages are kept as inert `<template>`s and drawings once each, so that a file has some 10 kB a step.
+//! Pages are kept as inert `<template>`s and drawings once each, so that a file has some 6 kB a step.
 
 use std::collections::BTreeMap;
 
