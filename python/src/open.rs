@@ -2,12 +2,11 @@
 
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::env;
 use std::error::Error;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use webshop_env::{Compat, NounTable, Shop, ShopConfig};
+use webshop_env::{Compat, NounTable, Shop, ShopConfig, user_index_cache};
 use webshop_products::{
     CatalogSource, EmbeddedCatalog, GoalKind, GoalStyle, OriginalWorld, RawData, Seed, SourceConfig,
     open_text,
@@ -93,13 +92,10 @@ impl Arguments {
         Ok(Shop::with_config(world.catalog, world.goals, config)?)
     }
 
-    /// The command line's cache of search indexes: `$WEBSHOP_CACHE`, else the user's cache folder. The index of an
-    /// embedded catalog is built faster than read.
+    /// The command line's cache of search indexes. The index of an embedded catalog is built faster than read.
     fn index_cache(&self) -> Option<PathBuf> {
-        let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let of_user = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
         let is_cached = self.cache && EmbeddedCatalog::named(&self.catalog).is_none();
-        is_cached.then(|| folder("WEBSHOP_CACHE").or_else(|| Some(of_user()?.join("webshop")))).flatten()
+        is_cached.then(user_index_cache).flatten()
     }
 }
 

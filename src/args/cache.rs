@@ -1,8 +1,8 @@
 //! The folder in which search indexes of catalogs are cached between runs.
 
-use std::env;
 use std::path::PathBuf;
 
+use webshop_env::user_index_cache;
 use webshop_products::EmbeddedCatalog;
 
 /// Whether indexes are cached.
@@ -19,14 +19,6 @@ impl CacheArgs {
     /// than reading it.
     pub(crate) fn folder_for(self, source: &str) -> Option<PathBuf> {
         let is_cached = !self.no_cache && EmbeddedCatalog::named(source).is_none();
-        is_cached.then(cache_folder).flatten()
+        is_cached.then(user_index_cache).flatten()
     }
-}
-
-/// `$WEBSHOP_CACHE`, else `$XDG_CACHE_HOME/webshop`, else `$HOME/.cache/webshop`. Empty variables count as
-/// unset.
-fn cache_folder() -> Option<PathBuf> {
-    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let of_user = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
-    folder("WEBSHOP_CACHE").or_else(|| Some(of_user()?.join("webshop")))
 }

@@ -9,6 +9,7 @@
 
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
+use std::env;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,14 @@ use webshop_products::hex;
 const VERSION: &str = "webshop-postings-2";
 
 const META: &str = "meta.json";
+
+/// The folder where programs keep the indexes of catalog folders unless told otherwise: `$WEBSHOP_CACHE`, else
+/// `$XDG_CACHE_HOME/webshop`, else `$HOME/.cache/webshop`. Empty variables count as unset; `None` if all are.
+pub fn user_index_cache() -> Option<PathBuf> {
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let of_user = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    folder("WEBSHOP_CACHE").or_else(|| Some(of_user()?.join("webshop")))
+}
 
 /// The cache file for the postings of some documents.
 pub(crate) struct CachedPostings {

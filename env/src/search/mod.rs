@@ -2,7 +2,7 @@
 
 pub(crate) mod analyzer;
 pub(crate) mod bm25;
-mod cache;
+pub(crate) mod cache;
 mod decoded;
 pub(crate) mod index;
 pub(crate) mod memo;
