@@ -234,6 +234,14 @@ impl Session {
         Ok((slf.get_type().getattr("restore")?, arguments))
     }
 
+    /// What Jupyter shows: the page, as a browser does.
+    fn _repr_html_(&self) -> String {
+        let document = self.html().replace('&', "&amp;").replace('"', "&quot;");
+        format!(
+            "<iframe srcdoc=\"{document}\" title=\"WebShop\" style=\"width: 100%; height: 420px; border: 1px solid #ccc\"></iframe>"
+        )
+    }
+
     fn __repr__(&self) -> String {
         format!("<webshop.Session: goal {}, {} steps>", self.goal(), self.steps())
     }

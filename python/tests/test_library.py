@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -71,6 +73,12 @@ def test_an_explanation_is_of_the_reward(shop: webshop.Shop) -> None:
     assert all(met for _, met in full["attributes"])
     other = next(shop.goal(goal)["asin"] for goal in range(shop.n_goals) if shop.goal(goal)["asin"] != best["asin"])
     assert webshop.explain(shop, 0, other)["reward"] < 1.0
+
+
+def test_jupyter_shows_the_page(shop: webshop.Shop) -> None:
+    session = webshop.Session(shop, 3).step("search[shoes]")
+    shown = re.fullmatch(r'<iframe srcdoc="([^"]*)" .*></iframe>', session._repr_html_(), re.DOTALL)
+    assert shown is not None and html.unescape(shown[1]) == session.html
 
 
 def test_steps_without_a_meaning_say_so(shop: webshop.Shop) -> None:

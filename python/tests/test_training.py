@@ -21,7 +21,7 @@ value = { goals = 8, samples = 4 }
 rl = { steps = 4, reward = "score", batch_episodes = 32, minibatches = 1, micro_batch_tokens = 512 }
 evaluation = { episodes = 8, every = 2, warm_start_every = 30, split = "test", shops = 0 }
 judgement = { episodes = 0 }
-model = { hidden_size = 32, layers = 1, heads = 2, kv_heads = 1, head_dim = 16, intermediate_size = 48, vocab_size = 700 }
+model = { from = "", hidden_size = 32, layers = 1, heads = 2, kv_heads = 1, head_dim = 16, intermediate_size = 48, vocab_size = 700 }
 """
 FILES = ["metrics.jsonl", "value.json", "checkpoints/last/model/model.safetensors", "checkpoints/last/optimizer.safetensors"]
 
