@@ -8,6 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
+use webshop_training::sweep::{Changes, Variation};
+
 use crate::args::cache::CacheArgs;
 
 /// Printed below the flags.
@@ -35,6 +37,12 @@ pub(crate) struct CompareArgs {
     /// Override a configuration value in all arms of the comparison; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "config")]
     set: Vec<String>,
+    /// Use these seeds instead of the file's, separated by commas
+    #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "config")]
+    seeds: Vec<u64>,
+    /// Make an arm of every arm with each of these values, separated by commas, such as `rl.lr=1e-4,1e-3`
+    #[arg(long, value_name = "KEY=V,V", requires = "config")]
+    vary: Option<Variation>,
     /// Folder of the comparison [default: runs/NAME for a file NAME.toml]
     #[arg(long, value_name = "DIR", requires = "config")]
     out: Option<PathBuf>,
@@ -52,7 +60,8 @@ pub(crate) fn run(args: CompareArgs) -> Result<ExitCode> {
         (Some(file), ..) => {
             let name = file.file_stem().unwrap_or(file.as_os_str());
             let out = args.out.unwrap_or_else(|| PathBuf::from("runs").join(name));
-            sweep::compare(&file, &args.set, &out, usize::from(args.jobs), args.cache)
+            let changes = Changes { set: args.set, seeds: args.seeds, vary: args.vary };
+            sweep::compare(&file, &changes, &out, usize::from(args.jobs), args.cache)
         }
         (None, Some(before), Some(after)) => {
             results::compare(&before, &after, args.force)?;

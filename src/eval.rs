@@ -15,7 +15,7 @@ use crate::rollout::{Finished, of_recorded, run_model};
 /// Flags of `webshop eval`.
 #[derive(clap::Args)]
 pub(crate) struct EvalArgs {
-    /// Model to evaluate: a run folder, a checkpoint in it, or a model folder
+    /// Model to evaluate: `base`, a run folder, a checkpoint in it, or a model folder
     #[arg(long, value_name = "DIR")]
     checkpoint: PathBuf,
     /// Take the episodes from these files instead of running them: those of `webshop rollout --policy lm` with this

@@ -62,7 +62,7 @@ pub(crate) struct RolloutArgs {
     /// Policy that chooses the actions
     #[arg(long, value_enum)]
     policy: PolicyName,
-    /// Model of the policy `lm`: a run folder, a checkpoint in it, or a model folder
+    /// Model of the policy `lm`: `base`, a run folder, a checkpoint in it, or a model folder
     #[arg(long, value_name = "DIR", conflicts_with = "base_url")]
     checkpoint: Option<PathBuf>,
     /// Run the episodes at a running WebShop web site, such as `http://localhost:3000`: the original's, or

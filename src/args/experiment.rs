@@ -18,7 +18,7 @@ pub(crate) struct ExperimentArgs {
     /// train` prints all keys
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
-    /// Start from this model folder, run folder or checkpoint instead of random weights (short for `--set
+    /// Start from this model folder, run folder or checkpoint instead of the base model (short for `--set
     /// model.from=DIR`)
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
@@ -43,6 +43,8 @@ enum PresetArg {
     Medium,
     /// The catalog of 1000 products, with more steps and evaluations
     Full,
+    /// The base model of the program, from random weights: training/configs/base.toml
+    Base,
     /// Demonstrations by two experts that know the goal: training/configs/two_habits.toml
     TwoHabits,
     /// Next-action prediction with the Shop-R1 reward: training/configs/shop_r1_tiny.toml
@@ -71,6 +73,7 @@ impl From<PresetArg> for Preset {
             PresetArg::Quick => Self::Quick,
             PresetArg::Medium => Self::Medium,
             PresetArg::Full => Self::Full,
+            PresetArg::Base => Self::Base,
             PresetArg::TwoHabits => Self::TwoHabits,
             PresetArg::ShopR1 => Self::ShopR1,
         }

@@ -7,23 +7,23 @@ use std::process::ExitCode;
 use anyhow::Result;
 use webshop_report::{write_comparison, write_report};
 use webshop_training::TrainingError;
-use webshop_training::sweep::{Comparison, ComparisonFolder, compare as train_arms};
+use webshop_training::sweep::{Changes, Comparison, ComparisonFolder, compare as train_arms};
 
 use crate::args::cache::CacheArgs;
 use crate::ctrl_c::stop_on_ctrl_c;
 use crate::output::outln;
 use crate::progress::Observers;
 
-/// Makes the missing runs of the comparison `file` in the folder `out`, and writes the report. `set`
-/// overrides configuration values in all arms.
+/// Makes the missing runs of the comparison `file` in the folder `out`, and writes the report. `changes`
+/// are those of the command line.
 pub(crate) fn compare(
     file: &Path,
-    set: &[String],
+    changes: &Changes,
     out: &Path,
     n_jobs: usize,
     cache: CacheArgs,
 ) -> Result<ExitCode> {
-    let mut comparison = Comparison::load(file, set)?;
+    let mut comparison = Comparison::load(file, changes)?;
     let source = comparison.warm_start(0).catalog.source;
     if let Some(cache) = cache.folder_for(&source) {
         comparison.keep_index_in(&cache);

@@ -16,7 +16,8 @@ const MAX_WAITING: usize = 256;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Language model")]
 pub(crate) struct ModelArgs {
-    /// Model to serve at `/v1`, with OpenAI's interface: a run folder, a checkpoint in it, or a model folder
+    /// Model to serve at `/v1`, with OpenAI's interface: `base`, a run folder, a checkpoint in it, or a
+    /// model folder
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
     /// Name of the model in requests

@@ -13,7 +13,7 @@ use crate::common::command::{Output, answer, answered, command, path, webshop};
 use crate::common::experiment::{TOY, toy};
 use tempfile::TempDir;
 use webshop_report::{write_comparison, write_report};
-use webshop_training::sweep::{Comparison, ComparisonFolder, compare};
+use webshop_training::sweep::{Changes, Comparison, ComparisonFolder, compare};
 use webshop_training::{Observer, RunFolder, Silent, TrainingError, train};
 
 /// Two losses under two seeds.
@@ -65,7 +65,7 @@ fn begin(file: &str) -> (TempDir, Comparison, ComparisonFolder) {
 fn resolve(folder: &Path, file: &str) -> Comparison {
     fs::write(folder.join("base.toml"), TOY).expect("a written file");
     fs::write(folder.join("two.toml"), file).expect("a written file");
-    Comparison::load(&folder.join("two.toml"), &[]).expect("a valid comparison")
+    Comparison::load(&folder.join("two.toml"), &Changes::default()).expect("a valid comparison")
 }
 
 /// The comparison that all others are compared with.

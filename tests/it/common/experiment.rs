@@ -21,6 +21,7 @@ pub(crate) const TOY: &str = r#"
     checkpoint = { every = 10, warm_start_every = 10 }
 
     [model]
+    from = ""
     hidden_size = 32
     layers = 1
     heads = 2

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::training::config;
 use webshop_report::{write_comparison, write_report};
 use webshop_training::Silent;
-use webshop_training::sweep::{Comparison, ComparisonFolder, compare};
+use webshop_training::sweep::{Changes, Comparison, ComparisonFolder, compare};
 
 #[test]
 fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
@@ -34,7 +34,7 @@ fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
         set = ["prompt.format=shop-r1", "prompt.max_context=1024"]
     "#;
     fs::write(&plan, text).expect("a file");
-    let comparison = Comparison::load(&plan, &[]).expect("a valid plan");
+    let comparison = Comparison::load(&plan, &Changes::default()).expect("a valid plan");
     let made = |name: &str| {
         let folder = ComparisonFolder::new(&keep.path().join(name));
         let never = AtomicBool::new(false);

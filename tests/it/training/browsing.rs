@@ -59,5 +59,5 @@ fn the_last_share_of_cloning_is_filtered() {
     let [none, last, all] = ["filtered_share=0", "filtered_share=0.4", "filtered_share=1"].map(of_share);
     assert_eq!(none[..6], last[..6], "6 of 10 steps are as without a filter");
     assert_ne!(none[6], last[6], "the seventh has other demonstrations");
-    assert_ne!(none[0], all[0], "a share of 1 begins with filtered demonstrations");
+    assert_ne!(none[..6], all[..6], "a share of 1 begins with filtered demonstrations");
 }

@@ -4,6 +4,7 @@
 //! Every run here is a whole one, from random weights to the last evaluation, of a model that is far too
 //! small to be any good.
 
+mod base;
 mod browsing;
 mod cloning;
 mod exactness;

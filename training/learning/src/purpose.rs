@@ -8,6 +8,8 @@ pub(crate) const COPY_TASK: Purpose = Purpose::new("exercise");
 pub(crate) const DEMONSTRATION: Purpose = Purpose::new("demonstration");
 /// The goals of an evaluation.
 pub(crate) const EVALUATION: Purpose = Purpose::new("evaluation");
+/// The products of an auxiliary shop.
+pub(crate) const RESAMPLED_SHOP: Purpose = Purpose::new("resampled-shop");
 /// The pool of training goals, and its order in each epoch.
 pub(crate) const GOAL_SAMPLING: Purpose = Purpose::new("goal-sampling");
 /// The episodes that a tokenizer is trained on.

@@ -50,7 +50,7 @@ pub struct BrowsingHabits {
 
 impl Default for BrowsingHabits {
     fn default() -> Self {
-        Self { by_pairs: 0.5, reads_features: 1.0, puts_back: 0.0, heeds_notes: 0.08 }
+        Self { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.0, heeds_notes: 0.1 }
     }
 }
 
@@ -219,10 +219,10 @@ fn features_note(
         let missing = texts.missing(&wish, seen);
         let found = words_from(&pages, &wish.texts[missing.first().copied().unwrap_or(0)..]);
         notes.push(wish.texts.join(" "));
-        let is_told = missing.is_empty() || found.is_some();
+        let is_found = missing.is_empty() || found.is_some();
         notes.extend(found);
-        notes.push(if is_told { "yes" } else { "no" }.into());
-        if !is_told {
+        notes.push(if is_found { "yes" } else { "no" }.into());
+        if !is_found {
             break;
         }
     }

@@ -81,8 +81,8 @@ impl From<SplitName> for Split {
 impl Default for EvaluationConfig {
     fn default() -> Self {
         Self {
-            every: 2,
-            warm_start_every: 600,
+            every: 4,
+            warm_start_every: 200,
             episodes: 300,
             split: SplitName::Validation,
             shops: 4,

@@ -2,13 +2,14 @@
 //!
 //! A [`Config`] is read from a TOML file laid over the defaults, then changed by `key=value` overrides, then
 //! validated. It is saved with the run as TOML and reads back to the same value. The defaults are those of
-//! `configs/tiny.toml`, which states the unit and source of each. `sections`, `rl`, `loss`, `value`,
+//! `configs/tiny.toml`, which states the unit and source of each. `catalog`, `sections`, `rl`, `loss`, `value`,
 //! `evaluation` and `shop_r1` define the keys and their defaults, `preset` the named experiments, `keys` the resolution of
 //! keys, `validate` the ranges.
 //!
 //! Nothing is read from the disk except that file. There are no derived values: they are computed where they
 //! are used.
 
+mod catalog;
 mod evaluation;
 mod keys;
 mod loss;
@@ -19,14 +20,15 @@ mod shop_r1;
 mod validate;
 mod value;
 
+pub use crate::config::catalog::{AuxiliarySource, CatalogConfig, CatalogSize, GoalsChoice};
 pub use crate::config::evaluation::{EvaluationConfig, JudgementConfig, SplitName};
 pub(crate) use crate::config::keys::KeyDifference;
 pub use crate::config::loss::{LossConfig, LossKind};
 pub use crate::config::preset::Preset;
 pub use crate::config::rl::{RlConfig, RlMode};
 pub use crate::config::sections::{
-    CatalogConfig, CatalogSize, CheckpointConfig, Decay, DemonstrationKind, GoalsChoice, Method, ModelConfig,
-    OptimizerConfig, PromptConfig, RunConfig, WarmStartConfig,
+    BASE_MODEL, CheckpointConfig, Decay, DemonstrationKind, Method, ModelConfig, OptimizerConfig,
+    PromptConfig, RunConfig, WarmStartConfig,
 };
 pub use crate::config::shop_r1::{Mix, ShopR1Config, StepScore};
 pub use crate::config::value::{Credit, CurriculumConfig, ValueConfig};

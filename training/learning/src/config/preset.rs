@@ -12,6 +12,8 @@ pub enum Preset {
     Medium,
     /// `configs/full.toml`: the 1000-product shop.
     Full,
+    /// `configs/base.toml`: the base model, from random weights.
+    Base,
     /// `configs/two_habits.toml`: demonstrations that know the goal's criteria.
     TwoHabits,
     /// `configs/shop_r1_tiny.toml`: single steps, and Shop-R1's reward.
@@ -26,6 +28,7 @@ impl Config {
             Preset::Medium => ("tiny.toml", ""),
             Preset::TwoHabits => ("two_habits.toml", include_str!("../../../configs/two_habits.toml")),
             Preset::ShopR1 => ("shop_r1_tiny.toml", include_str!("../../../configs/shop_r1_tiny.toml")),
+            Preset::Base => ("base.toml", include_str!("../../../configs/base.toml")),
             Preset::Full => ("full.toml", include_str!("../../../configs/full.toml")),
         };
         Self::resolve(name, text, overrides)

@@ -93,7 +93,7 @@ impl Default for RlConfig {
             lr: 2e-4,
             warmup_steps: 1,
             decay: Decay::Linear,
-            steps: 8,
+            steps: 12,
             max_tokens: 0,
             batch_episodes: 2048,
             group_size: 1,

@@ -1,100 +1,21 @@
-//! The sections of a configuration and their defaults, in the order of the file; those of RL are in `rl`,
-//! those of evaluations in `evaluation`.
+//! The sections of a configuration and their defaults, in the order of the file; `[catalog]` is in `catalog`, those of RL
+//! are in `rl`, those of evaluations in `evaluation`.
 //!
 //! A new key is a field here, its default below, and a commented line in `configs/tiny.toml`; nothing else
 //! names keys. No ranges here: those are in `validate`.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 use webshop_agent::{BrowsingHabits, PromptFormat};
-use webshop_products::SplitRule;
 
-/// `[catalog]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CatalogConfig {
-    /// `100` or `1000` for an embedded catalog, anything else is a folder with the three JSON files.
-    pub source: String,
-    /// How many of the source's products to keep, in file order.
-    pub size: CatalogSize,
-    /// Which of the source's goals to use.
-    pub goals: GoalsChoice,
-    /// The rule that splits goals into training, validation and test goals.
-    pub split_rule: SplitRule,
-    /// Whether malformed records are skipped and counted; else the first one is an error.
-    pub skip_bad: bool,
-    /// Whether the training split of the source is trained on and demonstrated; else only auxiliary shops are.
-    pub train_on_source: bool,
-    /// Generated shops whose goals are training goals; none of their products is in the source's shop.
-    pub auxiliary_shops: usize,
-    /// Products in each auxiliary shop, and in each generated shop of evaluations and of the judgement.
-    pub auxiliary_products: usize,
-    /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no
-    /// key.
-    #[serde(skip)]
-    pub index_cache: Option<PathBuf>,
-}
-
-/// How many products of a source are kept; written `"all"` or a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum CatalogSize {
-    /// Every product of the source.
-    All,
-    /// The first so many, at least one.
-    First(usize),
-}
-
-impl CatalogSize {
-    /// The number of products to keep, or `None` for all of them.
-    pub fn limit(self) -> Option<usize> {
-        match self {
-            Self::All => None,
-            Self::First(n) => Some(n),
-        }
-    }
-}
-
-impl TryFrom<String> for CatalogSize {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        match text.parse() {
-            Ok(n) if n > 0 => Ok(Self::First(n)),
-            _ if text == "all" => Ok(Self::All),
-            _ => Err(format!("must be `all` or a number of products from 1, not `{text}`")),
-        }
-    }
-}
-
-impl From<CatalogSize> for String {
-    fn from(size: CatalogSize) -> Self {
-        match size {
-            CatalogSize::All => "all".into(),
-            CatalogSize::First(n) => n.to_string(),
-        }
-    }
-}
-
-/// Which instructions become goals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GoalsChoice {
-    /// Human and synthetic ones.
-    Both,
-    /// Only those that people wrote.
-    Human,
-    /// Only those made from attributes and options.
-    Synthetic,
-}
+/// The name of the base model where a model folder could stand; `./base` names a folder of this name.
+pub const BASE_MODEL: &str = "base";
 
 /// `[model]`: a Qwen2 of this shape, field names as in the Hugging Face configuration, or an existing model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// A model folder, a run folder or a checkpoint to begin with, whose shape and vocabulary then hold;
-    /// empty for random weights of the shape below.
+    /// What to begin with: [`BASE_MODEL`], a model folder, a run folder or a checkpoint, whose shape and vocabulary then
+    /// hold; empty for random weights of the shape below.
     pub from: String,
     /// Rank of the adapters that are trained instead of all weights; 0 for none.
     pub lora_rank: usize,
@@ -119,9 +40,20 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
+    /// The sizes of a model with random weights.
+    pub(crate) fn shape(&self) -> [usize; 7] {
+        let Self { hidden_size, layers, heads, kv_heads, head_dim, intermediate_size, vocab_size, .. } =
+            *self;
+        [hidden_size, layers, heads, kv_heads, head_dim, intermediate_size, vocab_size]
+    }
+
     /// Name of the model before training, for reports.
     pub fn first_name(&self) -> &'static str {
-        if self.from.is_empty() { "random weights" } else { "as it came" }
+        match self.from.as_str() {
+            "" => "random weights",
+            BASE_MODEL => "base model",
+            _ => "as it came",
+        }
     }
 }
 
@@ -163,6 +95,9 @@ pub struct WarmStartConfig {
     pub filtered_share: f64,
     /// Weight of the negative log-likelihood of instruction and page tokens in cloning, beside 1 for the agent's.
     pub page_weight: f64,
+    /// `browsing`: share of a batch that is reading tasks instead of demonstrations, in 0..=1: episodes in which the
+    /// thoughts have a loss and the actions have none. Prompt format `compact` only.
+    pub reading_task_share: f64,
     /// `browsing`: share of episodes that open products in the order of the word pairs that their titles share
     /// with the instruction, in 0..=1; the others in the order of the page.
     pub by_pairs: f64,
@@ -271,27 +206,11 @@ pub struct RunConfig {
     pub max_steps: usize,
 }
 
-impl Default for CatalogConfig {
-    fn default() -> Self {
-        Self {
-            source: "100".into(),
-            size: CatalogSize::All,
-            goals: GoalsChoice::Both,
-            split_rule: SplitRule::ByFamily,
-            skip_bad: false,
-            train_on_source: false,
-            auxiliary_shops: 120,
-            auxiliary_products: 100,
-            index_cache: None,
-        }
-    }
-}
-
 impl Default for ModelConfig {
     fn default() -> Self {
         let targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
         Self {
-            from: String::new(),
+            from: BASE_MODEL.into(),
             lora_rank: 0,
             lora_alpha: 32.0,
             lora_targets: targets.map(String::from).into(),
@@ -308,7 +227,7 @@ impl Default for ModelConfig {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self { format: PromptFormat::Compact, results_shown: 5, max_context: 1024, max_turn_tokens: 96 }
+        Self { format: PromptFormat::Compact, results_shown: 5, max_context: 1536, max_turn_tokens: 96 }
     }
 }
 
@@ -316,15 +235,16 @@ impl Default for WarmStartConfig {
     fn default() -> Self {
         let BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes } = BrowsingHabits::default();
         Self {
-            copy_task_steps: 900,
-            steps: 2400,
+            copy_task_steps: 0,
+            steps: 400,
             batch_episodes: 20,
-            lr: 2e-3,
+            lr: 1e-3,
             warmup_steps: 50,
             decay: Decay::Linear,
             demonstrations: DemonstrationKind::Browsing,
-            filtered_share: 0.35,
+            filtered_share: 1.0,
             page_weight: 0.0,
+            reading_task_share: 0.25,
             by_pairs,
             reads_features,
             puts_back,

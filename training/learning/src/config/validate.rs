@@ -3,7 +3,8 @@
 use webshop_agent::PromptFormat;
 
 use crate::config::{
-    Config, Credit, CurriculumConfig, LossConfig, LossKind, PromptConfig, RlMode, SplitName, ValueConfig,
+    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, ModelConfig, PromptConfig,
+    RlMode, SplitName, ValueConfig,
 };
 use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
 use crate::error::{Result, TrainingError};
@@ -31,6 +32,15 @@ impl Config {
         let goals = "true if `catalog.auxiliary_shops` is 0, since there is no other training goal";
         require(is_trained_on, "catalog.train_on_source", self.catalog.train_on_source, goals)?;
         at_least_one("catalog.auxiliary_products", self.catalog.auxiliary_products)?;
+        let has_sizes =
+            self.catalog.auxiliary_source == AuxiliarySource::Generator || self.curriculum.sizes.is_empty();
+        let sizes = format!("{:?}", self.curriculum.sizes);
+        require(
+            has_sizes,
+            "curriculum.sizes",
+            sizes,
+            "empty if `catalog.auxiliary_source` is `training-products`",
+        )?;
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
         let turn = self.prompt.max_turn_tokens;
         at_least_one("prompt.max_turn_tokens", turn)?;
@@ -97,6 +107,7 @@ impl Config {
         share("warm_start.by_pairs", self.warm_start.by_pairs)?;
         share("warm_start.filtered_share", self.warm_start.filtered_share)?;
         share("warm_start.page_weight", self.warm_start.page_weight)?;
+        share("warm_start.reading_task_share", self.warm_start.reading_task_share)?;
         share("warm_start.reads_features", self.warm_start.reads_features)?;
         share("warm_start.puts_back", self.warm_start.puts_back)?;
         share("warm_start.heeds_notes", self.warm_start.heeds_notes)?;
@@ -238,6 +249,13 @@ impl Config {
     pub fn warnings(&self) -> Vec<String> {
         let rl = &self.rl;
         let mut warnings = Vec::new();
+        if !self.model.from.is_empty() && self.model.shape() != ModelConfig::default().shape() {
+            warnings.push(format!(
+                "the shape in `[model]` is not used, since `model.from` is `{}`, which has its own; with `model.from` = \"\" \
+                 the model begins with random weights of that shape",
+                self.model.from
+            ));
+        }
         if rl.loss.kind() == LossKind::Wsft && rl.batch_episodes < 8 {
             warnings.push(format!(
                 "`wsft` normalizes advantages over the batch; with `rl.batch_episodes` = {} the weights hardly depend \

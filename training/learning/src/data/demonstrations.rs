@@ -7,15 +7,21 @@
 //! of its title are sought: copying from the title instead of the goal reduces the loss on these episodes only,
 //! and is not learned if they are rare. The loss is the mean negative log-likelihood over the agent's tokens of
 //! the batch.
+//!
+//! A *reading task* teaches to read and not to decide: an episode of a [`BrowsingExpert`] that reads the features of
+//! every fitting product, in which the thoughts have a loss and the actions have none.
 
 use std::borrow::Cow;
 
 use candle_core::Tensor;
 use rand::Rng;
 use rayon::prelude::*;
-use webshop_agent::compact::{CompactRenderer, Piece, PromptConfig, encode_pieces, render_completion};
+use webshop_agent::compact::{
+    CompactRenderer, END_THINK, Piece, PromptConfig, encode_pieces, render_completion,
+};
 use webshop_agent::{
-    AgentError, BrowsingExpert, Demonstrated, DemonstrationRenderer, Expert, ExpertKind, ExpertTurn,
+    AgentError, BrowsingExpert, BrowsingHabits, Demonstrated, DemonstrationRenderer, Expert, ExpertKind,
+    ExpertTurn,
 };
 use webshop_env::{Session, Shop};
 use webshop_lm::{BpeTokenizer, Context, Sampler};
@@ -72,9 +78,10 @@ impl Demonstrations<'_> {
     }
 
     fn draw_browsing(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
+        // A chat format has no reading tasks: its turns are rendered as a whole.
+        let is_reading_task = self.chat.is_none() && rng.random::<f64>() < self.config.reading_task_share;
         for _ in 0..DRAWS {
-            let Some((goal, shop, episode)) = self.browse(rng) else { continue };
-            let fitting = self.fitting_trajectory(shop, goal, &episode.turns)?;
+            let fitting = if is_reading_task { self.reading_task(rng) } else { self.cloned(rng) }?;
             if fitting.is_some() {
                 return Ok(fitting);
             }
@@ -82,12 +89,36 @@ impl Demonstrations<'_> {
         Ok(None)
     }
 
-    /// An episode for a drawn goal; `None` if it is not to be cloned.
-    fn browse(&self, rng: &mut impl Rng) -> Option<(GoalId, &Shop, Demonstrated)> {
+    /// A demonstration for a drawn goal; `None` if it is filtered out or too long.
+    fn cloned(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
+        let habits = self.config.browsing_habits();
+        let Some((goal, shop, episode)) = self.browse(habits, rng) else { return Ok(None) };
+        if self.only_successful && episode.reward < 1.0 {
+            return Ok(None);
+        }
+        self.fitting_trajectory(shop, goal, &episode.turns)
+    }
+
+    /// A reading task for a drawn goal; `None` if it is too long or has no thought. Half of the products are put back,
+    /// so that later ones are read too.
+    fn reading_task(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
+        let habits = BrowsingHabits {
+            reads_features: 1.0,
+            puts_back: 0.5,
+            heeds_notes: 0.0,
+            ..self.config.browsing_habits()
+        };
+        let Some((goal, shop, episode)) = self.browse(habits, rng) else { return Ok(None) };
+        let turns = render_demonstration(self.prompt, shop, goal, &episode.turns);
+        let task = compact_trajectory(self.tokenizer, turns, thought_pieces)?;
+        Ok((task.n_sampled() > 0 && task.longest_sequence() <= self.max_context).then_some(task))
+    }
+
+    /// An episode with these habits for a drawn goal; `None` if its search has no result.
+    fn browse(&self, habits: BrowsingHabits, rng: &mut impl Rng) -> Option<(GoalId, &Shop, Demonstrated)> {
         let (goal, shop) = self.draw_goal(rng);
-        let expert = BrowsingExpert::new(shop, self.prompt.results_shown, self.config.browsing_habits());
-        let episode = expert.episode(goal, rng)?;
-        (!self.only_successful || episode.reward == 1.0).then_some((goal, shop, episode))
+        let expert = BrowsingExpert::new(shop, self.prompt.results_shown, habits);
+        Some((goal, shop, expert.episode(goal, rng)?))
     }
 
     fn draw_of_two_habits(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
@@ -132,7 +163,8 @@ impl Demonstrations<'_> {
     /// The trajectory of an episode; `None` if the prompt format cannot render it.
     fn trajectory(&self, shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> Result<Option<Trajectory>> {
         let Some(chat) = &self.chat else {
-            return Ok(Some(demonstration_trajectory(self.tokenizer, self.prompt, shop, goal, turns)?));
+            let turns = render_demonstration(self.prompt, shop, goal, turns);
+            return Ok(Some(compact_trajectory(self.tokenizer, turns, <[Piece]>::len)?));
         };
         let rendered = chat.render(shop, goal, turns)?;
         Ok(rendered.map(|rendered| {
@@ -168,21 +200,27 @@ pub(crate) fn render_demonstration(
     rendered
 }
 
-/// The trajectory of demonstrated `turns` for `goal`.
-pub(crate) fn demonstration_trajectory(
+/// The trajectory of rendered turns, of whose completions the first `n_learned` pieces have a loss.
+fn compact_trajectory(
     tokenizer: &BpeTokenizer,
-    prompt: PromptConfig,
-    shop: &Shop,
-    goal: GoalId,
-    turns: &[ExpertTurn],
+    turns: Vec<(Vec<Piece>, Vec<Piece>)>,
+    n_learned: impl Fn(&[Piece]) -> usize,
 ) -> Result<Trajectory, AgentError> {
     let mut trajectory = Trajectory::new();
-    for (prompt, completion) in render_demonstration(prompt, shop, goal, turns) {
+    for (prompt, completion) in turns {
+        let (learned, given) = completion.split_at(n_learned(&completion));
         trajectory.push_observation(&encode_pieces(tokenizer, &prompt)?);
-        let completion = encode_pieces(tokenizer, &completion)?;
-        trajectory.push_completion(&completion, &vec![0.0; completion.len()]);
+        let learned = encode_pieces(tokenizer, learned)?;
+        trajectory.push_completion(&learned, &vec![0.0; learned.len()]);
+        trajectory.push_observation(&encode_pieces(tokenizer, given)?);
     }
     Ok(trajectory)
+}
+
+/// The number of leading pieces of a completion that are its thought.
+fn thought_pieces(completion: &[Piece]) -> usize {
+    let end = Piece::special(END_THINK);
+    completion.iter().position(|piece| *piece == end).map_or(0, |end| end + 1)
 }
 
 /// The gradient of the cloning loss of `batch`, and the mean negative log-likelihood of its agent tokens in nats
@@ -230,6 +268,23 @@ mod tests {
     use crate::setup::open_shop::open_shop;
     use crate::setup::tokenizer::train_tokenizer;
 
+    fn demonstrations<'a>(
+        task_set: &'a TaskSet,
+        tokenizer: &'a BpeTokenizer,
+        config: &'a Config,
+    ) -> Demonstrations<'a> {
+        Demonstrations {
+            task_set,
+            tokenizer,
+            chat: None,
+            prompt: prompt_config(config),
+            max_context: config.prompt.max_context,
+            config: &config.warm_start,
+            only_successful: false,
+            seed: Seed(0),
+        }
+    }
+
     #[test]
     fn the_gradient_of_pages_is_added_with_their_weight() {
         let qwen = Qwen2Config { num_hidden_layers: 1, ..Qwen2Config::small(50) };
@@ -265,27 +320,45 @@ mod tests {
         let config = Config::default();
         let task_set = TaskSet::of_shop(open_shop(&config.catalog).unwrap());
         let tokenizer = train_tokenizer(&task_set, &config).unwrap();
-        let rewards = |only_successful| -> Vec<f64> {
-            let demonstrations = Demonstrations {
-                task_set: &task_set,
-                tokenizer: &tokenizer,
-                chat: None,
-                prompt: prompt_config(&config),
-                max_context: config.prompt.max_context,
-                config: &config.warm_start,
-                only_successful,
-                seed: Seed(0),
-            };
-            let mut rng = Seed(0).rng(purpose::DEMONSTRATION, &[0]);
-            (0..200)
-                .filter_map(|_| demonstrations.browse(&mut rng))
-                .map(|(.., episode)| episode.reward)
-                .collect()
-        };
-        let (all, successful) = (rewards(false), rewards(true));
-        assert!(all.iter().any(|&reward| reward < 1.0));
-        assert!(!successful.is_empty() && successful.len() < all.len());
-        assert!(successful.iter().all(|&reward| reward == 1.0));
+        let demonstrations = demonstrations(&task_set, &tokenizer, &config);
+        let filtered = Demonstrations { only_successful: true, ..demonstrations.clone() };
+        let mut n_failed = 0;
+        for place in 0..200 {
+            let rng = || Seed(0).rng(purpose::DEMONSTRATION, &[0, place]);
+            let (_, _, episode) =
+                demonstrations.browse(config.warm_start.browsing_habits(), &mut rng()).unwrap();
+            let [all, successful] = [&demonstrations, &filtered].map(|of| of.cloned(&mut rng()).unwrap());
+            assert_eq!(successful, all.filter(|_| episode.reward == 1.0));
+            n_failed += usize::from(episode.reward < 1.0);
+        }
+        assert!((20..180).contains(&n_failed), "{n_failed} of 200");
+    }
+
+    #[test]
+    fn reading_tasks_teach_thoughts_and_no_action() {
+        let config = Config::load(None, &["warm_start.reading_task_share=1".into()]).unwrap();
+        let task_set = TaskSet::of_shop(open_shop(&config.catalog).unwrap());
+        let tokenizer = train_tokenizer(&task_set, &config).unwrap();
+        let batch = demonstrations(&task_set, &tokenizer, &config).batch(0, 20).unwrap();
+        assert_eq!(batch.len(), 20);
+        let (mut n_thoughts, mut n_read) = (0, 0);
+        for task in &batch {
+            let learned: Vec<u32> = task
+                .ids
+                .iter()
+                .zip(&task.sampled)
+                .filter_map(|(id, learned)| learned.then_some(*id))
+                .collect();
+            let learned = tokenizer.decode(&learned);
+            let whole = tokenizer.decode(&task.ids);
+            assert!(whole.contains("search[") && whole.contains("click["));
+            assert!(!learned.contains("search[") && !learned.contains("click["), "{learned}");
+            assert!(learned.starts_with("<think>") && learned.ends_with("</think>"), "{learned}");
+            assert_eq!(learned.matches("</think>").count(), whole.matches("</think>").count());
+            n_thoughts += learned.matches("</think>").count();
+            n_read += whole.matches("click[features]").count();
+        }
+        assert!(n_read >= 10 && n_thoughts > 2 * n_read, "{n_read} pages of features, {n_thoughts} thoughts");
     }
 
     #[test]
@@ -296,16 +369,8 @@ mod tests {
         let rejecting = |rejection_share, max_context| {
             let warm_start =
                 WarmStartConfig { thinking_share: 1.0, rejection_share, ..config.warm_start.clone() };
-            let demonstrations = Demonstrations {
-                task_set: &task_set,
-                tokenizer: &tokenizer,
-                chat: None,
-                prompt: prompt_config(&config),
-                max_context,
-                config: &warm_start,
-                only_successful: false,
-                seed: Seed(0),
-            };
+            let demonstrations = demonstrations(&task_set, &tokenizer, &config);
+            let demonstrations = Demonstrations { max_context, config: &warm_start, ..demonstrations };
             let batch = demonstrations.batch(0, 40).unwrap();
             assert!(batch.iter().all(|trajectory| trajectory.ids.len() <= max_context));
             let rejects =

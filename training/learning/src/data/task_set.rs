@@ -1,10 +1,10 @@
 //! The shops and goals of training and evaluation.
 //!
-//! Shop 0 is the shop of the configured catalog. Its goals are split by product: the agent is evaluated on one
-//! split, and trains on the `train` split only with `catalog.train_on_source`. Auxiliary shops are generated from
-//! their own seeds, contain no product of shop 0, and all their goals are training goals. A policy trained on many
-//! shops learns to read pages; the products of a single shop of a hundred can be memorized. All goals of validation
-//! shops, which are generated too, join the validation goals of shop 0.
+//! Shop 0 is the shop of the configured catalog. The agent is evaluated on one split of its goals, and trains on the
+//! `train` split only with `catalog.train_on_source`. All goals of auxiliary shops are training goals; their products
+//! are generated from seeds of their own, or drawn from the products of shop 0 that have training goals only. A policy
+//! trained on many shops learns to read pages; the products of a single shop of a hundred can be memorized. All goals of
+//! validation shops, which are generated, join the validation goals of shop 0.
 
 use std::sync::Arc;
 
@@ -13,9 +13,10 @@ use webshop_agent::EpisodeCoordinates;
 use webshop_env::Shop;
 use webshop_products::{GoalId, Seed, Split};
 
-use crate::config::{Config, EvaluationConfig};
+use crate::config::{AuxiliarySource, Config, EvaluationConfig};
 use crate::data::generated_shops::{auxiliary_shops, validation_shops};
 use crate::data::held_out::{HeldOutGoal, drawn, drawn_for_evaluation, goals_of};
+use crate::data::resampled_shops::resampled_shops;
 use crate::error::{Result, TrainingError};
 use crate::purpose;
 use crate::setup::open_shop::open_shop;
@@ -53,7 +54,12 @@ impl TaskSet {
     pub fn open(config: &Config) -> Result<Self> {
         let (catalog, evaluation) = (&config.catalog, &config.evaluation);
         let mut shops = vec![Arc::new(open_shop(catalog)?)];
-        shops.extend(auxiliary_shops(catalog.auxiliary_shops, catalog.auxiliary_products)?);
+        let (n_shops, n_products) = (catalog.auxiliary_shops, catalog.auxiliary_products);
+        let auxiliary = match catalog.auxiliary_source {
+            AuxiliarySource::Generator => auxiliary_shops(n_shops, n_products)?,
+            AuxiliarySource::TrainingProducts => resampled_shops(catalog, &shops[0], n_shops, n_products)?,
+        };
+        shops.extend(auxiliary);
         let training = training_goals(&shops, catalog.train_on_source);
         if training.is_empty() {
             return Err(no_training_goal());

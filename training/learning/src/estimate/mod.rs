@@ -95,7 +95,7 @@ mod tests {
         let tiny = r#"
             catalog = { size = 30, auxiliary_shops = 1, auxiliary_products = 10 }
             rl = { batch_episodes = 8 }
-            model = { hidden_size = 16, layers = 1, heads = 2, kv_heads = 1, head_dim = 8, intermediate_size = 16, vocab_size = 700 }
+            model = { from = "", hidden_size = 16, layers = 1, heads = 2, kv_heads = 1, head_dim = 8, intermediate_size = 16, vocab_size = 700 }
         "#;
         let more: Vec<String> = more.iter().map(|text| text.to_string()).collect();
         Config::resolve("test", tiny, &more).unwrap()

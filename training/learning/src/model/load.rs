@@ -1,6 +1,6 @@
 //! Loads a trained model as a policy, and samples its completions at single steps.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use webshop_agent::compact::{THINK, mark};
@@ -16,8 +16,9 @@ use webshop_lm::lora::Lora;
 use webshop_lm::{BpeTokenizer, Engine, Qwen2, Sampler, SamplingCoordinates};
 use webshop_products::Seed;
 
-use crate::config::Config;
+use crate::config::{BASE_MODEL, Config};
 use crate::error::{Result, TrainingError};
+use crate::model::base::ModelFolder;
 use crate::run::checkpoint::names::{CONFIG, MODEL};
 use crate::run::folder::find_checkpoint;
 use crate::setup::limits::{lanes_within, prompt_config};
@@ -41,7 +42,7 @@ pub struct TrainedModel {
     /// The weights.
     pub model: Qwen2,
     /// The folder of its files.
-    pub(crate) folder: PathBuf,
+    pub(crate) folder: ModelFolder,
 }
 
 /// Overrides of the generation options; `None` keeps the value of training.
@@ -75,21 +76,27 @@ pub struct LoadedPolicy {
 }
 
 impl TrainedModel {
-    /// Loads what `path` names: a run folder, its `checkpoints/last`, a checkpoint, or a model folder.
+    /// Loads what `path` names: the base model ([`BASE_MODEL`]), a run folder, its `checkpoints/last`, a checkpoint, or
+    /// a model folder.
     pub fn load(path: &Path) -> Result<Self> {
+        if path == Path::new(BASE_MODEL) {
+            return Self::from_model(Config::default(), ModelFolder::of_base()?);
+        }
         if path.join(MODEL_CONFIG).is_file() {
-            return Self::from_model(Config::default(), path);
+            return Self::from_model(Config::default(), ModelFolder::Named(path.to_owned()));
         }
         // The marker is not `config.toml`, which a run folder has too.
         let folder = find_checkpoint(path, &format!("{MODEL}/{MODEL_CONFIG}"))?;
-        Self::from_model(Config::load(Some(&folder.join(CONFIG)), &[])?, &folder.join(MODEL))
+        let config = Config::load(Some(&folder.join(CONFIG)), &[])?;
+        Self::from_model(config, ModelFolder::Named(folder.join(MODEL)))
     }
 
-    fn from_model(config: Config, folder: &Path) -> Result<Self> {
-        let tokenizer = BpeTokenizer::load(folder)?;
+    fn from_model(config: Config, folder: ModelFolder) -> Result<Self> {
+        let path = folder.path();
+        let tokenizer = BpeTokenizer::load(path)?;
         // Checked before the weights, which take long to read.
-        StopTokens::load(folder, &checkpoint::load_config(folder)?, &tokenizer)?;
-        Ok(Self { config, tokenizer, model: load_weights(folder)?, folder: folder.to_owned() })
+        StopTokens::load(path, &checkpoint::load_config(path)?, &tokenizer)?;
+        Ok(Self { config, tokenizer, model: load_weights(path)?, folder })
     }
 
     /// The prompt format of training if that is a chat format; else `compact` if the vocabulary has its
@@ -111,7 +118,7 @@ impl TrainedModel {
             }
             _ => {
                 let config = self.model.config();
-                let format = ChatFormat::load(&self.folder, prompt_format, config, &self.tokenizer)?;
+                let format = ChatFormat::load(self.folder.path(), prompt_format, config, &self.tokenizer)?;
                 let prompt = &self.config.prompt;
                 let (context, turn) = match prompt.format == prompt_format {
                     true => (prompt.max_context, prompt.max_turn_tokens),

@@ -1,5 +1,6 @@
 //! The model in training: weights on a device, gradients, and how policies are loaded and saved.
 
+pub(crate) mod base;
 pub(crate) mod critic;
 pub(crate) mod gradient;
 pub(crate) mod kl;

@@ -60,7 +60,7 @@ impl PolicyModel {
             Some(lora) => model.adapted(Lora::random(&model.matrices(), &lora, seed)?)?,
             None => model,
         };
-        Self::new(config, model, tokenizer, Some(&folder))
+        Self::new(config, model, tokenizer, Some(folder.path()))
     }
 
     /// The model that a checkpoint of the run saved in `folder`.

@@ -3,7 +3,7 @@
 use webshop_env::{Shop, ShopConfig};
 use webshop_products::{CatalogSource, GoalKind, RawData, Seed, Skipped, SourceConfig};
 
-use crate::config::{CatalogConfig, GoalsChoice};
+use crate::config::CatalogConfig;
 use crate::error::Result;
 
 /// Seed of prices and price limits of the evaluated shop, which is the same for every seed of a run.
@@ -38,12 +38,7 @@ fn log_skipped(skipped: &Skipped) {
 
 /// The evaluated shop of `config`, with goals and search index.
 pub fn open_shop(config: &CatalogConfig) -> Result<Shop> {
-    let goals = match config.goals {
-        GoalsChoice::Both => GoalKind::Both,
-        GoalsChoice::Human => GoalKind::Human,
-        GoalsChoice::Synthetic => GoalKind::Synthetic,
-    };
-    let (catalog, goals) = open_catalog_source(config, goals, SHOP_SEED)?.into_goals()?;
+    let (catalog, goals) = open_catalog_source(config, config.goals.kind(), SHOP_SEED)?.into_goals()?;
     let goals = goals.split_by(config.split_rule, &catalog)?;
     let shop_config = ShopConfig { index_cache: config.index_cache.clone(), ..ShopConfig::default() };
     Ok(Shop::with_config(catalog, goals, shop_config)?)

@@ -5,12 +5,14 @@
 //! reads the finished runs and checks that they have the same goals. Statistics, tables and drawings are
 //! elsewhere.
 
+mod changes;
 mod outcome;
 mod plan;
 mod queue;
 mod run;
 
 pub use crate::run::episodes::EpisodeOutcome;
+pub use crate::sweep::changes::{Changes, Variation};
 pub use crate::sweep::outcome::{ArmOutcome, RunOutcome, read_outcomes};
 pub use crate::sweep::plan::{Arm, Comparison};
 pub use crate::sweep::run::{ComparisonFolder, compare};

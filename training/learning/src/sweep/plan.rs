@@ -28,6 +28,7 @@ use serde::Deserialize;
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
 use crate::run::branch::warm_start_differences;
+use crate::sweep::changes::{Changes, Variation, set_flags};
 
 /// Arms and seeds, every configuration valid and all of them comparable.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,19 +87,39 @@ struct ArmEntry {
     set: Vec<String>,
 }
 
+impl File {
+    /// With the seeds of `changes`, and its arms with each value. The baseline is that of the first value.
+    fn changed(mut self, changes: &Changes) -> Self {
+        if !changes.seeds.is_empty() {
+            self.seeds.clone_from(&changes.seeds);
+        }
+        if let Some(Variation { key, values }) = &changes.vary {
+            let name = |arm: &str, value: &str| format!("{arm}-{value}");
+            let varied = |arm: &ArmEntry, value: &String| ArmEntry {
+                name: name(&arm.name, value),
+                alone: arm.alone,
+                set: [&arm.set[..], &[format!("{key}={value}")]].concat(),
+            };
+            self.baseline = name(&self.baseline, &values[0]);
+            self.arms =
+                self.arms.iter().flat_map(|arm| values.iter().map(|value| varied(arm, value))).collect();
+        }
+        self
+    }
+}
+
 impl Comparison {
-    /// Reads the file of a comparison and its base configuration. The values `set` (`KEY=VALUE`) override
-    /// those that the file sets for all arms; the values of single arms override both.
-    pub fn load(path: &Path, set: &[String]) -> Result<Self> {
+    /// Reads the file of a comparison and its base configuration, with some `changes`.
+    pub fn load(path: &Path, changes: &Changes) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
         let file: File = toml::from_str(&text).map_err(|e| TrainingError::ConfigSyntax {
             origin: format!("`{}`", path.display()),
             problem: e.to_string().trim_end().to_string(),
         })?;
-        Self::resolve(path, file, set)
+        Self::resolve(path, file.changed(changes), changes)
     }
 
-    fn resolve(path: &Path, file: File, set: &[String]) -> Result<Self> {
+    fn resolve(path: &Path, file: File, changes: &Changes) -> Result<Self> {
         let refused = |problem: String| TrainingError::bad_file(path, problem);
         let names: Vec<&str> = file.arms.iter().map(|arm| arm.name.as_str()).collect();
         if let Some(name) = names.iter().find(|name| !is_folder_name(name)) {
@@ -119,7 +140,7 @@ impl Comparison {
         let base = file.base.map(|base| path.parent().unwrap_or(Path::new("")).join(base));
         let mut shared = file.set;
         shared.extend(file.catalog.map(|source| format!("catalog.source={}", toml::Value::String(source))));
-        shared.extend_from_slice(set);
+        shared.extend_from_slice(&changes.set);
         let common = Config::load(base.as_deref(), &shared)?;
         let resolve = |arm: ArmEntry| {
             let config = Config::load(base.as_deref(), &[&shared[..], &arm.set[..]].concat())?;
@@ -144,7 +165,7 @@ impl Comparison {
             seeds: file.seeds,
             baseline,
             arms,
-            whole_command: format!("webshop compare --config {}{}", path.display(), flags(set)),
+            whole_command: format!("webshop compare --config {}{}", path.display(), changes.flags()),
             command: train_command(base.as_deref(), &shared),
             common,
         })
@@ -162,7 +183,7 @@ impl Comparison {
 
     /// The command that repeats the run of `arm` under `seed` alone, with the same bytes.
     pub fn command(&self, arm: &Arm, seed: u64) -> String {
-        format!("{}{} --seed {seed}", self.command, flags(&arm.overrides))
+        format!("{}{} --seed {seed}", self.command, set_flags(&arm.overrides))
     }
 
     /// Stores the search index of a catalog folder in `cache`, for all runs.
@@ -183,12 +204,7 @@ impl Arm {
 
 fn train_command(base: Option<&Path>, shared: &[String]) -> String {
     let base = base.map(|base| format!(" --config {}", base.display())).unwrap_or_default();
-    format!("webshop train{base}{}", flags(shared))
-}
-
-/// The overrides as shell arguments, each after a space.
-fn flags(values: &[String]) -> String {
-    values.iter().map(|value| format!(" --set '{value}'")).collect()
+    format!("webshop train{base}{}", set_flags(shared))
 }
 
 /// Whether the evaluation of the arms of `common` depends on this key.
@@ -232,14 +248,14 @@ mod tests {
     "#;
 
     fn load(text: &str) -> Result<Comparison> {
-        load_with(text, &[])
+        load_with(text, Changes::default())
     }
 
-    fn load_with(text: &str, set: &[String]) -> Result<Comparison> {
+    fn load_with(text: &str, changes: Changes) -> Result<Comparison> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("two.toml");
         fs::write(&file, text).unwrap();
-        Comparison::load(&file, set)
+        Comparison::load(&file, &changes)
     }
 
     #[test]
@@ -256,28 +272,47 @@ mod tests {
 
     #[test]
     fn overrides_come_after_values_of_all_arms_and_before_those_of_one() {
-        let two = load_with(TWO, &["rl.steps=9".into(), "rl.lr=0.5".into()]).unwrap();
+        let set = vec!["rl.steps=9".into(), "rl.lr=0.5".into()];
+        let two = load_with(TWO, Changes { set, ..Changes::default() }).unwrap();
         let values = |arm: &Arm| (arm.config(0).rl.steps, arm.config(0).rl.lr);
         assert_eq!(two.arms.iter().map(values).collect::<Vec<_>>(), [(9, 0.5), (8, 0.5)]);
         assert!(two.whole_command().ends_with("two.toml --set 'rl.steps=9' --set 'rl.lr=0.5'"));
     }
 
     #[test]
+    fn a_key_that_varies_makes_arms_of_each_arm() {
+        let vary = Some("rl.lr=1e-4,1e-3".parse().unwrap());
+        let four = load_with(TWO, Changes { seeds: vec![7], vary, ..Changes::default() }).unwrap();
+        let arms: Vec<(&str, f64, u64)> =
+            four.arms.iter().map(|arm| (&*arm.name, arm.config(0).rl.lr, arm.config(0).rl.steps)).collect();
+        assert_eq!(
+            arms,
+            [("apo-1e-4", 1e-4, 7), ("apo-1e-3", 1e-3, 7), ("wsft-1e-4", 1e-4, 8), ("wsft-1e-3", 1e-3, 8)]
+        );
+        assert_eq!((four.baseline, four.seeds.as_slice()), (2, &[7][..]));
+        assert!(four.whole_command().ends_with("two.toml --seeds 7 --vary rl.lr=1e-4,1e-3"));
+        assert!("rl.lr".parse::<Variation>().is_err());
+    }
+
+    #[test]
     fn the_shipped_comparisons_are_valid() {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
-        for (file, n_arms, n_seeds) in [
-            ("learners.toml", 11, 3),
-            ("nothing.toml", 10, 3),
-            ("shop_r1_arms.toml", 6, 3),
-            ("shop_r1_ablations.toml", 13, 1),
+        for (file, n_arms, n_seeds, is_recorded) in [
+            ("gain.toml", 3, 5, false),
+            ("learners.toml", 15, 3, false),
+            ("two_habits_learners.toml", 11, 3, true),
+            ("nothing.toml", 10, 3, true),
+            ("shop_r1_arms.toml", 7, 3, true),
+            ("shop_r1_ablations.toml", 13, 1, true),
         ] {
-            let comparison = Comparison::load(&configs.join(file), &[]).unwrap();
+            let comparison = Comparison::load(&configs.join(file), &Changes::default()).unwrap();
             assert_eq!((comparison.arms.len(), comparison.seeds.len()), (n_arms, n_seeds), "{file}");
-            // Recorded results were trained on the catalog and evaluated on its test goals.
-            for Config { catalog, evaluation, judgement, .. } in comparison.arms.iter().map(|arm| &arm.config)
-            {
+            // Results recorded earlier were trained on the catalog, and evaluated on its test goals.
+            let recorded = (true, SplitName::Test, 0);
+            let expected = if is_recorded { recorded } else { (false, SplitName::Validation, 4) };
+            for Config { catalog, evaluation, .. } in comparison.arms.iter().map(|arm| &arm.config) {
                 let goals = (catalog.train_on_source, evaluation.split, evaluation.shops);
-                assert_eq!((goals, judgement.episodes), ((true, SplitName::Test, 0), 0), "{file}");
+                assert_eq!(goals, expected, "{file}");
             }
         }
     }

@@ -8,7 +8,7 @@ use webshop_lm::Sampler;
 use webshop_lm::device::Compute;
 use webshop_products::Seed;
 
-use crate::config::Config;
+use crate::config::{BASE_MODEL, Config};
 use crate::data::curriculum::check_stages;
 use crate::data::recorded_steps::RecordedSteps;
 use crate::data::task_set::{TaskId, TaskSet};
@@ -16,6 +16,7 @@ use crate::error::{Result, TrainingError};
 use crate::loss::AdvantageSource;
 use crate::metrics::MetricsWriter;
 use crate::model::critic::Critic;
+use crate::model::load::TrainedModel;
 use crate::model::network;
 use crate::model::network::Network;
 use crate::model::policy::PolicyModel;
@@ -200,6 +201,13 @@ impl<'a> Experiment<'a> {
     /// The policy before the first RL step.
     pub(super) fn first_reference(&self) -> Result<Network> {
         Network::new(&self.policy.frozen(&self.reference_folder(0))?, self.compute)
+    }
+
+    /// The base model, if the run begins with it.
+    pub(super) fn base_model(&self) -> Result<Option<Network>> {
+        let from = &self.config.model.from;
+        let base = (from == BASE_MODEL).then(|| TrainedModel::load(Path::new(from))).transpose()?;
+        base.map(|base| Network::new(&base.model, self.compute)).transpose()
     }
 
     /// Folder of the reference that was the policy at RL step `since`.

@@ -8,6 +8,8 @@
 //! learned (greedy)        temperature 0
 //! warm start              the first reference, sampled
 //! warm start (greedy)
+//! base model              before the warm start, if the run begins with the base model
+//! base model (greedy)
 //! baselines               as beside every evaluation
 //! ```
 //!
@@ -56,7 +58,8 @@ pub(super) fn judge(trainer: &Trainer<'_>) -> Result<()> {
     let _span = tracing::debug_span!("judgement").entered();
     let samples = goal_samples(ex)?;
     let reference = ex.first_reference()?;
-    let judged = judged_policies(trainer, &reference);
+    let base = ex.base_model()?;
+    let judged = judged_policies(trainer, &reference, base.as_ref());
     let n_goals: usize = samples.iter().map(|sample| sample.goals.len()).sum();
     ex.observer.begin("judgement", (n_goals * judged.len()) as u64, 0);
     let sets = samples.iter().map(|sample| judge_on(trainer, &judged, sample)).collect::<Result<Vec<_>>>();
@@ -86,15 +89,21 @@ fn goal_samples(ex: &Experiment<'_>) -> Result<Vec<GoalSample>> {
 }
 
 /// The policies of the run, the judged one first.
-fn judged_policies<'n>(trainer: &'n Trainer<'_>, reference: &'n Network) -> Vec<Judged<'n>> {
+fn judged_policies<'n>(
+    trainer: &'n Trainer<'_>,
+    reference: &'n Network,
+    base: Option<&'n Network>,
+) -> Vec<Judged<'n>> {
     let ex = trainer.ex;
     let has_learned = trainer.progress.state.step > ex.first_rl_step();
+    let begun = ex.config.model.first_name();
     let is_cloned = ex.first_rl_step() > 0;
-    let first = if is_cloned { "warm start" } else { ex.config.model.first_name() };
+    let first = if is_cloned { "warm start" } else { begun };
+    let base = base.filter(|_| is_cloned).map(|base| (begun, base));
     let learned = has_learned.then(|| ("learned", trainer.train_state.network()));
     let sampled = ex.config.evaluation.temperature;
     let mut judged = Vec::new();
-    for (name, network) in learned.into_iter().chain([(first, reference)]) {
+    for (name, network) in learned.into_iter().chain([(first, reference)]).chain(base) {
         judged.push(Judged { name: name.into(), network, temperature: sampled });
         // With temperature 0 in evaluations, both are the same.
         if sampled > 0.0 {
