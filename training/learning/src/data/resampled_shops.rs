@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use webshop_env::{Shop, ShopConfig};
-use webshop_products::{Catalog, GoalSet, ProductIdx, RawData, RawItem, Seed, Split};
+use webshop_products::{Catalog, GoalSet, ProductIdx, RawData, Seed, Split};
 
 use crate::config::CatalogConfig;
 use crate::data::held_out::drawn;
@@ -31,10 +31,11 @@ pub(crate) fn resampled_shops(
     n: usize,
     n_products: usize,
 ) -> Result<Vec<Arc<Shop>>> {
-    let data = read_catalog(config)?;
+    let mut data = read_catalog(config)?;
     let training = training_products(shop);
-    let is_training = |item: &&RawItem| training.contains(item.asin.as_str());
-    let items: Vec<RawItem> = data.items.iter().filter(is_training).cloned().collect();
+    // What is left of the data, the instructions, is copied for each shop.
+    let mut items = std::mem::take(&mut data.items);
+    items.retain(|item| training.contains(item.asin.as_str()));
     if items.is_empty() && n > 0 {
         return Err(TrainingError::InvalidValue {
             key: "catalog.auxiliary_source".into(),
