@@ -136,7 +136,7 @@ fn the_expert_without_thoughts_buys_the_first_result() {
 #[test]
 fn the_browsing_expert_reads_features_that_do_not_matter_to_it() {
     let shop = hundred();
-    let habits = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0, heeds_notes: 0.0 };
+    let habits = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, ..BrowsingHabits::NONE };
     let expert = BrowsingExpert::new(&shop, PROMPT.results_shown, habits);
     // Features whose note ends in `no`, back to the product, and the next action is not to leave it.
     let does_not_matter = |turns: &[ExpertTurn]| {

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     const PUTS_NOTHING_BACK: BrowsingHabits =
-        BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0, heeds_notes: 0.0 };
+        BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, ..BrowsingHabits::NONE };
 
     /// What the browsing expert reads in 60 episodes of a generated shop.
     fn reading(habits: BrowsingHabits) -> Reading {

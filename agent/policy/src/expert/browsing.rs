@@ -7,7 +7,8 @@
 //! - It opens the listed products in the order of the word pairs that title and instruction share, or in the order
 //!   of the page.
 //! - On an item page it writes each option with the value that the instruction names, or `no`; then the price, the
-//!   limit and whether the price is within it. It goes back if an option has no named value or the price is too high.
+//!   limit and whether the price is within it. It goes back if the price is too high, and nearly always if an option
+//!   has no named value: it **rarely asks whether the instruction wants one at all**.
 //! - It opens the features of some products and writes the wishes of the instruction, each with the words that title
 //!   or features have for it and `yes`, or with `no` if they have none. The note ends at the first `no`. Back on the
 //!   item page it writes the last word of the note again.
@@ -46,15 +47,21 @@ pub struct BrowsingHabits {
     pub puts_back: f64,
     /// Share of the others with a note that ends in `no` that are put back because of it.
     pub heeds_notes: f64,
+    /// Share of the products within the price limit with an option without a named value that are not put back for it.
+    pub passes_options: f64,
 }
 
 impl Default for BrowsingHabits {
     fn default() -> Self {
-        Self { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.0, heeds_notes: 0.1 }
+        Self { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.0, heeds_notes: 0.1, passes_options: 0.0 }
     }
 }
 
 impl BrowsingHabits {
+    /// All shares are 0.
+    pub const NONE: Self =
+        Self { by_pairs: 0.0, reads_features: 0.0, puts_back: 0.0, heeds_notes: 0.0, passes_options: 0.0 };
+
     /// Share of the products with this note, by its last word, that are put back.
     fn puts_back_after(&self, verdict: &str) -> f64 {
         let heeded = if verdict == "no" { self.heeds_notes } else { 0.0 };
@@ -148,12 +155,15 @@ impl Browser<'_> {
     fn judge(&mut self, habits: BrowsingHabits, is_last: bool, rng: &mut impl Rng) -> bool {
         let Page::Item(page) = self.page() else { return false };
         let note = ItemNote::of(&page, &self.instruction);
-        if !note.is_fitting && !is_last {
+        let is_passed = note.is_affordable
+            && (note.is_complete
+                || habits.passes_options > 0.0 && rng.random::<f64>() < habits.passes_options);
+        if !is_passed && !is_last {
             self.act(note.text, Action::Click("< prev".into()));
             return false;
         }
         let mut thought = note.text;
-        if note.is_fitting && rng.random::<f64>() < habits.reads_features {
+        if is_passed && rng.random::<f64>() < habits.reads_features {
             self.act(std::mem::take(&mut thought), Action::Click("features".into()));
             let Page::Detail(features) = self.page() else { return false };
             self.seen.extend(features.lines.iter().flat_map(|line| stems(line)));
@@ -175,8 +185,10 @@ impl Browser<'_> {
 /// What is written on an item page.
 struct ItemNote {
     text: String,
-    /// Whether each option has a named value and the price is within the limit.
-    is_fitting: bool,
+    /// Whether each option has a named value.
+    is_complete: bool,
+    /// Whether the price is within the limit.
+    is_affordable: bool,
     /// The named values, in the order of the page.
     selected: Vec<String>,
 }
@@ -190,15 +202,14 @@ impl ItemNote {
             words.push(format!("{} {}", options.name, value.unwrap_or("no")));
             selected.extend(value.map(String::from));
         }
-        let mut is_fitting = selected.len() == page.options.len();
-        if is_fitting {
-            let is_affordable = instruction.limit().is_none_or(|limit| page.highest_price <= limit);
+        let is_complete = selected.len() == page.options.len();
+        let is_affordable = instruction.limit().is_none_or(|limit| page.highest_price <= limit);
+        if is_complete {
             words.push(dollars(page.highest_price));
             words.extend(instruction.limit().map(dollars));
             words.push(if is_affordable { "yes" } else { "no" }.into());
-            is_fitting = is_affordable;
         }
-        Self { text: words.join(" "), is_fitting, selected }
+        Self { text: words.join(" "), is_complete, is_affordable, selected }
     }
 }
 

@@ -108,6 +108,9 @@ pub struct WarmStartConfig {
     pub puts_back: f64,
     /// `browsing`: share of the others whose features lack a wish that are put back for it, in 0..=1.
     pub heeds_notes: f64,
+    /// `browsing`: share of the products within the price limit with an option without a named value that are not put
+    /// back for it, in 0..=1.
+    pub passes_options: f64,
     /// `two-habits`: share of demonstrations by the thinking expert, in 0..=1.
     pub thinking_share: f64,
     /// `two-habits`: share of the thinking expert's episodes for which a goal is searched whose episode rejects
@@ -120,8 +123,8 @@ pub struct WarmStartConfig {
 impl WarmStartConfig {
     /// The habits of the browsing expert.
     pub(crate) fn browsing_habits(&self) -> BrowsingHabits {
-        let Self { by_pairs, reads_features, puts_back, heeds_notes, .. } = *self;
-        BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes }
+        let Self { by_pairs, reads_features, puts_back, heeds_notes, passes_options, .. } = *self;
+        BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes, passes_options }
     }
 
     /// Whether demonstrations of `step` are filtered by reward; steps after the warm start are those of
@@ -233,7 +236,8 @@ impl Default for PromptConfig {
 
 impl Default for WarmStartConfig {
     fn default() -> Self {
-        let BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes } = BrowsingHabits::default();
+        let BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes, passes_options } =
+            BrowsingHabits::default();
         Self {
             copy_task_steps: 0,
             steps: 400,
@@ -249,6 +253,7 @@ impl Default for WarmStartConfig {
             reads_features,
             puts_back,
             heeds_notes,
+            passes_options,
             thinking_share: 0.45,
             rejection_share: 0.7,
             optimizer: Method::Muon,

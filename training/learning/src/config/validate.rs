@@ -111,6 +111,7 @@ impl Config {
         share("warm_start.reads_features", self.warm_start.reads_features)?;
         share("warm_start.puts_back", self.warm_start.puts_back)?;
         share("warm_start.heeds_notes", self.warm_start.heeds_notes)?;
+        share("warm_start.passes_options", self.warm_start.passes_options)?;
         share("warm_start.thinking_share", self.warm_start.thinking_share)?;
         share("warm_start.rejection_share", self.warm_start.rejection_share)?;
         positive("value.beta1", self.value.beta1)?;

@@ -49,7 +49,8 @@ pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokeniz
 
 /// An episode that reads the features of every product it opens.
 fn browse(shop: &Shop, goal: GoalId, config: &Config, rng: &mut impl Rng) -> Vec<ExpertTurn> {
-    let habits = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.5, heeds_notes: 0.0 };
+    let habits =
+        BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.5, ..BrowsingHabits::NONE };
     let episode = BrowsingExpert::new(shop, config.prompt.results_shown, habits).episode(goal, rng);
     episode.map(|episode| episode.turns).unwrap_or_default()
 }

@@ -58,7 +58,7 @@ fn written(demonstrated: &Demonstrated) -> Vec<String> {
 #[test]
 fn whatever_the_features_say_products_are_put_back_or_bought() {
     let shop = shop(&["glass base"]);
-    let never = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0, heeds_notes: 0.0 };
+    let never = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, ..BrowsingHabits::NONE };
     let first = demonstrate(&shop, never, 0);
     let always = demonstrate(&shop, BrowsingHabits { puts_back: 1.0, ..never }, 0);
     let read_first = [
@@ -82,7 +82,8 @@ fn whatever_the_features_say_products_are_put_back_or_bought() {
 
 #[test]
 fn a_note_is_heeded_if_it_ends_in_no() {
-    let heeds = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0, heeds_notes: 1.0 };
+    let heeds =
+        BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, heeds_notes: 1.0, ..BrowsingHabits::NONE };
     let never = BrowsingHabits { heeds_notes: 0.0, ..heeds };
     let found = shop(&["glass base"]);
     assert_eq!(demonstrate(&found, heeds, 0), demonstrate(&found, never, 0), "there is nothing to heed");
@@ -96,8 +97,27 @@ fn a_note_is_heeded_if_it_ends_in_no() {
 }
 
 #[test]
+fn an_option_without_a_named_value_is_a_reason_to_go_back_or_is_passed() {
+    let shop = shop_for("Find me a brass desk lamp with glass base", &["glass base"]);
+    let passes = BrowsingHabits { by_pairs: 1.0, passes_options: 1.0, ..BrowsingHabits::NONE };
+    let search = "search[find me a brass desk lamp with glass base]";
+    assert_eq!(written(&demonstrate(&shop, passes, 0)), [search, "click[b1]", "size no: click[buy now]"]);
+    let reads = BrowsingHabits { reads_features: 1.0, ..passes };
+    let read = [
+        "size no: click[features]",
+        "brass desk lamp brass desk lamp yes glass base glass base yes: click[< prev]",
+        "yes: click[buy now]",
+    ];
+    assert_eq!(written(&demonstrate(&shop, reads, 0)), [&[search, "click[b1]"], &read[..]].concat());
+    let goes_back = written(&demonstrate(&shop, BrowsingHabits { passes_options: 0.0, ..reads }, 0));
+    assert_eq!(goes_back.iter().filter(|turn| *turn == "size no: click[< prev]").count(), 2);
+    assert_eq!(goes_back.last().unwrap(), "size no: click[buy now]", "the third product is the last");
+}
+
+#[test]
 fn hidden_criteria_do_not_matter() {
-    let habits = BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5, heeds_notes: 0.0 };
+    let habits =
+        BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5, ..BrowsingHabits::NONE };
     let [one, other] = [shop(&["glass base"]), shop(&["wooden base", "any home"])];
     for sample in 0..20 {
         let [one, other] = [&one, &other].map(|shop| demonstrate(shop, habits, sample));
@@ -108,7 +128,8 @@ fn hidden_criteria_do_not_matter() {
 #[test]
 fn habits_are_drawn() {
     let shop = shop(&["glass base"]);
-    let habits = BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5, heeds_notes: 0.0 };
+    let habits =
+        BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5, ..BrowsingHabits::NONE };
     let episodes: Vec<_> = (0..200).map(|sample| demonstrate(&shop, habits, sample)).collect();
     let share = |is: &dyn Fn(&Demonstrated) -> bool| episodes.iter().filter(|one| is(one)).count();
     let reads = |one: &Demonstrated| written(one).iter().any(|turn| turn.ends_with("click[features]"));
