@@ -30,12 +30,8 @@ pub(super) fn reproducible(
     let over_tokens = [
         ("success-tokens.svg", "Success on held-out goals", Metric::EvalSuccessRate),
         ("score-tokens.svg", "Score on held-out goals", Metric::EvalTaskScore),
-        (
-            "put-back-tokens.svg",
-            "Products put back whose features were noted as lacking a wish",
-            Metric::EvalPutBackOthers,
-        ),
-        ("acting-tokens.svg", "Held-out episodes that act on what they note of features", Metric::EvalActs),
+        ("put-back-tokens.svg", "Products put back after a note that ends in no", Metric::EvalPutBackOthers),
+        ("acting-tokens.svg", "Held-out episodes that act on their note", Metric::EvalActs),
         ("acting-success-tokens.svg", "Success of episodes that act on features", Metric::EvalActsSuccess),
         ("exact-tokens.svg", "Exact actions at held-out steps", Metric::EvalExactAction),
         ("reward-tokens.svg", "Hierarchical reward at held-out steps", Metric::EvalReward),
