@@ -7,8 +7,8 @@
 //! - It opens the listed products in the order of the word pairs that title and instruction share, or in the order
 //!   of the page.
 //! - On an item page it writes each option with the value that the instruction names, or `no`; then the price, the
-//!   limit and whether the price is within it. It goes back if the price is too high, and nearly always if an option
-//!   has no named value: it **rarely asks whether the instruction wants one at all**.
+//!   limit and whether the price is within it. It goes back if the price is too high, and if an option has no named
+//!   value, whether or not the instruction wants one; a share of the latter products it keeps, by default none.
 //! - It opens the features of some products and writes the wishes of the instruction, each with the words that title
 //!   or features have for it and `yes`, or with `no` if they have none. The note ends at the first `no`. Back on the
 //!   item page it writes the last word of the note again.
@@ -155,6 +155,7 @@ impl Browser<'_> {
     fn judge(&mut self, habits: BrowsingHabits, is_last: bool, rng: &mut impl Rng) -> bool {
         let Page::Item(page) = self.page() else { return false };
         let note = ItemNote::of(&page, &self.instruction);
+        // A share of 0 draws nothing, so that the other habits are drawn as without this one.
         let is_passed = note.is_affordable
             && (note.is_complete
                 || habits.passes_options > 0.0 && rng.random::<f64>() < habits.passes_options);
