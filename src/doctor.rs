@@ -31,8 +31,11 @@ pub(crate) fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn print_memory(estimate: &MemoryEstimate) -> anyhow::Result<()> {
-    let MemoryEstimate { n_parameters, n_learnable, need, available } = estimate;
+    let MemoryEstimate { n_parameters, n_learnable, n_example_tokens, need, available } = estimate;
     outln!("{n_parameters} parameters, {n_learnable} of them trainable; on the CPU, in f32")?;
+    if *n_example_tokens > 0 {
+        outln!("{n_example_tokens} tokens of worked examples in front of every prompt")?;
+    }
     outln!("")?;
     let MemoryNeed { shops, weights, reference, moments, gradients, activations, kept, decoder, cache } =
         *need;

@@ -43,6 +43,9 @@ enum PresetArg {
     Medium,
     /// The catalog of 1000 products, with more steps and evaluations
     Full,
+    /// The original WebShop's products, from random weights; with `--catalog DIR`:
+    /// training/configs/original.toml
+    Original,
     /// The base model of the program, from random weights: training/configs/base.toml
     Base,
     /// Demonstrations by two experts that know the goal: training/configs/two_habits.toml
@@ -73,6 +76,7 @@ impl From<PresetArg> for Preset {
             PresetArg::Quick => Self::Quick,
             PresetArg::Medium => Self::Medium,
             PresetArg::Full => Self::Full,
+            PresetArg::Original => Self::Original,
             PresetArg::Base => Self::Base,
             PresetArg::TwoHabits => Self::TwoHabits,
             PresetArg::ShopR1 => Self::ShopR1,

@@ -8,12 +8,14 @@ use std::sync::atomic::AtomicBool;
 use crate::common::experiment::toy;
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
+use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
 use webshop_lm::{Qwen2, checkpoint, lora::Lora};
 use webshop_products::Seed;
 use webshop_training::config::Config;
 use webshop_training::metrics::{Metric, Phase, read_records};
 use webshop_training::{
-    RunFolder, Silent, TaskSet, TrainedModel, TrainingError, qwen2_config, train, train_tokenizer,
+    GenerationOptions, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, qwen2_config, train,
+    train_tokenizer,
 };
 
 /// The small experiment, shorter and deeper, with more keys.
@@ -157,6 +159,38 @@ fn chat_formats_are_trained_on() {
         let loaded = TrainedModel::load(run.root()).expect("a trained model");
         assert_eq!(loaded.prompt_format().name(), format);
     }
+}
+
+#[test]
+fn worked_examples_go_with_the_model() {
+    let few_shot = |n: usize, context: usize| {
+        begun(&[
+            "prompt.format=verl-agent",
+            &format!("prompt.few_shot={n}"),
+            &format!("max_context={context}"),
+            "copy_task_steps=0",
+            "warm_start.steps=0",
+            "rl.steps=0",
+            "evaluation.episodes=1",
+            "run.max_steps=2",
+        ])
+    };
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    // The folder has room for 8,192 tokens, and a prompt is some hundred words.
+    let (_from, config) = few_shot(1, 8192);
+    let run = run(&config, &keep.path().join("run"));
+    let loaded = TrainedModel::load(run.root()).expect("a trained model");
+    let options = GenerationOptions::default();
+    let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).expect("a CPU");
+    let policy = loaded.into_policy(options, &compute).expect("a policy");
+    let format = policy.format.as_ref().expect("a chat format");
+    let n_tokens = format.n_example_tokens(&policy.tokenizer).expect("the template renders them");
+    assert!((500..8000).contains(&n_tokens), "{n_tokens}");
+    // Too many for the context: refused before anything is trained.
+    let (_from, config) = few_shot(1, n_tokens);
+    let folder = RunFolder::create(&keep.path().join("full"), &config).expect("an empty folder");
+    let error = train(&config, &folder, &Silent, &AtomicBool::new(false)).expect_err("no room").to_string();
+    assert!(error.contains("`prompt.few_shot`") && error.contains(&n_tokens.to_string()), "{error}");
 }
 
 #[test]

@@ -42,6 +42,7 @@ pub use policies::lm::LmPolicy;
 pub use policies::lm::chat::ChatFormat;
 pub use policies::lm::config::LmConfig;
 pub use policies::lm::demonstration::{DemonstrationRenderer, RenderedTurn};
+pub use policies::lm::few_shot::FewShot;
 pub use policies::lm::single_step::{SampleOptions, SingleStepPrompt, SingleStepSampler};
 pub use policies::named_options::NamedOptionsPolicy;
 pub use policies::oracle::OraclePolicy;

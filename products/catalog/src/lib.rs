@@ -43,6 +43,7 @@ pub use catalog::statistics::{CatalogStatistics, Spread};
 pub use digest::{Digest, InvalidDigest, hex};
 pub use error::{DataError, FieldProblem};
 pub use generate::{generate, write_generated};
+pub use goal::families::family_members;
 pub use goal::fingerprint::GoalDigests;
 pub use goal::set::GoalSet;
 pub use goal::split::{Split, UnknownSplit};

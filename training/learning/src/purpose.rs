@@ -6,10 +6,14 @@ use webshop_products::Purpose;
 pub(crate) const COPY_TASK: Purpose = Purpose::new("exercise");
 /// Task, expert and choices of a demonstration.
 pub(crate) const DEMONSTRATION: Purpose = Purpose::new("demonstration");
+/// The goals and choices of few-shot examples.
+pub(crate) const FEW_SHOT: Purpose = Purpose::new("few-shot");
 /// The goals of an evaluation.
 pub(crate) const EVALUATION: Purpose = Purpose::new("evaluation");
 /// The products of an auxiliary shop.
 pub(crate) const RESAMPLED_SHOP: Purpose = Purpose::new("resampled-shop");
+/// The training goals of each product of an auxiliary shop.
+pub(crate) const GOALS_OF_PRODUCT: Purpose = Purpose::new("goals-of-product");
 /// The pool of training goals, and its order in each epoch.
 pub(crate) const GOAL_SAMPLING: Purpose = Purpose::new("goal-sampling");
 /// The episodes that a tokenizer is trained on.

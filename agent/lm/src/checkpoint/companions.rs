@@ -1,5 +1,5 @@
 //! The files of a model folder other than configuration and weights: tokenizer, chat template, generation
-//! settings.
+//! settings, worked examples.
 //!
 //! They are copied unchanged into the folder of a fine-tuned or merged model.
 
@@ -9,8 +9,11 @@ use std::path::Path;
 use crate::checkpoint::{unreadable, unwritable};
 use crate::error::LmError;
 
+/// The file of worked examples that precede every prompt.
+pub const FEW_SHOT: &str = "few_shot.json";
+
 /// The names of these files; each may be absent.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -19,6 +22,7 @@ const NAMES: [&str; 8] = [
     "merges.txt",
     "chat_template.jinja",
     "generation_config.json",
+    FEW_SHOT,
 ];
 
 /// The companion files of one folder, in memory.

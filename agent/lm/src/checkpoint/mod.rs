@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use crate::error::LmError;
 use crate::qwen2::{Qwen2, Qwen2Config};
 
-pub use crate::checkpoint::companions::Companions;
+pub use crate::checkpoint::companions::{Companions, FEW_SHOT};
 pub use crate::checkpoint::stop_tokens::StopTokens;
 pub(crate) use crate::checkpoint::stop_tokens::special_token;
 pub use crate::checkpoint::survey::Survey;

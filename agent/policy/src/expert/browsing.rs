@@ -8,7 +8,7 @@
 //!   of the page.
 //! - On an item page it writes each option with the value that the instruction names, or `no`; then the price, the
 //!   limit and whether the price is within it. It goes back if the price is too high, and if an option has no named
-//!   value, whether or not the instruction wants one; a share of the latter products it keeps, by default none.
+//!   value, whether or not the instruction wants one.
 //! - It opens the features of some products and writes the wishes of the instruction, each with the words that title
 //!   or features have for it and `yes`, or with `no` if they have none. The note ends at the first `no`. Back on the
 //!   item page it writes the last word of the note again.
@@ -47,20 +47,17 @@ pub struct BrowsingHabits {
     pub puts_back: f64,
     /// Share of the others with a note that ends in `no` that are put back because of it.
     pub heeds_notes: f64,
-    /// Share of the products within the price limit with an option without a named value that are not put back for it.
-    pub passes_options: f64,
 }
 
 impl Default for BrowsingHabits {
     fn default() -> Self {
-        Self { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.0, heeds_notes: 0.1, passes_options: 0.0 }
+        Self { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.0, heeds_notes: 0.1 }
     }
 }
 
 impl BrowsingHabits {
     /// All shares are 0.
-    pub const NONE: Self =
-        Self { by_pairs: 0.0, reads_features: 0.0, puts_back: 0.0, heeds_notes: 0.0, passes_options: 0.0 };
+    pub const NONE: Self = Self { by_pairs: 0.0, reads_features: 0.0, puts_back: 0.0, heeds_notes: 0.0 };
 
     /// Share of the products with this note, by its last word, that are put back.
     fn puts_back_after(&self, verdict: &str) -> f64 {
@@ -155,16 +152,12 @@ impl Browser<'_> {
     fn judge(&mut self, habits: BrowsingHabits, is_last: bool, rng: &mut impl Rng) -> bool {
         let Page::Item(page) = self.page() else { return false };
         let note = ItemNote::of(&page, &self.instruction);
-        // A share of 0 draws nothing, so that the other habits are drawn as without this one.
-        let is_passed = note.is_affordable
-            && (note.is_complete
-                || habits.passes_options > 0.0 && rng.random::<f64>() < habits.passes_options);
-        if !is_passed && !is_last {
+        if !note.is_fitting && !is_last {
             self.act(note.text, Action::Click("< prev".into()));
             return false;
         }
         let mut thought = note.text;
-        if is_passed && rng.random::<f64>() < habits.reads_features {
+        if note.is_fitting && rng.random::<f64>() < habits.reads_features {
             self.act(std::mem::take(&mut thought), Action::Click("features".into()));
             let Page::Detail(features) = self.page() else { return false };
             self.seen.extend(features.lines.iter().flat_map(|line| stems(line)));
@@ -186,10 +179,8 @@ impl Browser<'_> {
 /// What is written on an item page.
 struct ItemNote {
     text: String,
-    /// Whether each option has a named value.
-    is_complete: bool,
-    /// Whether the price is within the limit.
-    is_affordable: bool,
+    /// Whether each option has a named value and the price is within the limit.
+    is_fitting: bool,
     /// The named values, in the order of the page.
     selected: Vec<String>,
 }
@@ -203,14 +194,15 @@ impl ItemNote {
             words.push(format!("{} {}", options.name, value.unwrap_or("no")));
             selected.extend(value.map(String::from));
         }
-        let is_complete = selected.len() == page.options.len();
-        let is_affordable = instruction.limit().is_none_or(|limit| page.highest_price <= limit);
-        if is_complete {
+        let mut is_fitting = selected.len() == page.options.len();
+        if is_fitting {
+            let is_affordable = instruction.limit().is_none_or(|limit| page.highest_price <= limit);
             words.push(dollars(page.highest_price));
             words.extend(instruction.limit().map(dollars));
             words.push(if is_affordable { "yes" } else { "no" }.into());
+            is_fitting = is_affordable;
         }
-        Self { text: words.join(" "), is_complete, is_affordable, selected }
+        Self { text: words.join(" "), is_fitting, selected }
     }
 }
 

@@ -5,11 +5,12 @@
 //! whoever wrote it: generated families have a brand of their own, and in the original's first 1,000 products
 //! 46 share query and brand with another, at most three of them with each other.
 //!
-//! Only products with goals are looked at.
+//! A split looks at the products with goals only; [`family_members`] at all products of a catalog.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::catalog::Catalog;
 use crate::catalog::product::ProductIdx;
 use crate::goal::Goal;
 
@@ -25,9 +26,7 @@ pub(crate) fn families(goals: &[Goal]) -> Vec<Family<'_>> {
         if products.insert(goal.product, goal.asin.as_str()).is_some() {
             continue;
         }
-        let title = goal.title.to_lowercase();
-        let brand = title.split_whitespace().next().unwrap_or_default().to_owned();
-        for mark in [Mark::Brand(goal.query.to_string(), brand), Mark::Title(title)] {
+        for mark in Mark::both(&goal.query, &goal.title) {
             match first_with.entry(mark) {
                 Entry::Vacant(entry) => _ = entry.insert(goal.product),
                 Entry::Occupied(entry) => union.join(*entry.get(), goal.product),
@@ -41,12 +40,32 @@ pub(crate) fn families(goals: &[Goal]) -> Vec<Family<'_>> {
     families.into_values().collect()
 }
 
+/// `products` and all products of `catalog` with the title, or with the query and the first word of the title, of one
+/// of them, whether or not they have goals.
+pub fn family_members(catalog: &Catalog, products: &BTreeSet<ProductIdx>) -> BTreeSet<ProductIdx> {
+    let marks = |product: &ProductIdx| {
+        let product = catalog.get(*product);
+        Mark::both(&product.query, &product.title)
+    };
+    let known: BTreeSet<Mark> = products.iter().flat_map(marks).collect();
+    let all = (0..catalog.products().len() as u32).map(ProductIdx);
+    all.filter(|product| marks(product).iter().any(|mark| known.contains(mark))).collect()
+}
+
 /// What the products of a family have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
     /// Query and first word of the title.
     Brand(String, String),
     Title(String),
+}
+
+impl Mark {
+    fn both(query: &str, title: &str) -> [Self; 2] {
+        let title = title.to_lowercase();
+        let brand = title.split_whitespace().next().unwrap_or_default().to_owned();
+        [Self::Brand(query.to_owned(), brand), Self::Title(title)]
+    }
 }
 
 /// Disjoint sets; the root of a set is its first product.
@@ -78,8 +97,8 @@ mod tests {
     use super::*;
     use crate::{Catalog, GoalKind, GoalSet, RawData, RawHumanInstruction, RawItem, Seed};
 
-    /// The families of products with these queries and titles.
-    fn check(products: &[(&str, &str)], expected: &[&[u32]]) {
+    /// Products with these queries and titles, each with a goal.
+    fn data(products: &[(&str, &str)]) -> RawData {
         let mut data = RawData::default();
         for (at, (query, title)) in products.iter().enumerate() {
             let asin = format!("B{at}");
@@ -98,6 +117,12 @@ mod tests {
                 ..RawItem::default()
             });
         }
+        data
+    }
+
+    /// Checks the families of products with these queries and titles.
+    fn check(products: &[(&str, &str)], expected: &[&[u32]]) {
+        let data = data(products);
         let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
         let found: Vec<Vec<u32>> = families(goals.goals())
@@ -110,6 +135,18 @@ mod tests {
     #[test]
     fn a_brand_is_a_family_within_a_query() {
         check(&[("lamps", "Acme Oak"), ("lamps", "acme Pine"), ("rugs", "Acme Wool")], &[&[0, 1], &[2]]);
+    }
+
+    #[test]
+    fn products_without_goals_have_families_too() {
+        let products =
+            [("lamps", "Acme Oak"), ("lamps", "acme Pine"), ("rugs", "Acme Wool"), ("rugs", "ACME oak")];
+        let mut data = data(&products);
+        data.human.retain(|asin, _| asin == "B0");
+        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+        let members = family_members(&catalog, &BTreeSet::from([ProductIdx(0)]));
+        assert_eq!(members, BTreeSet::from([0, 1, 3].map(ProductIdx)));
+        assert!(family_members(&catalog, &BTreeSet::new()).is_empty());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use candle_core::{Device, Tensor};
 use serde_json::{Map, Value, json};
-use webshop_agent::{ChatFormat, PromptFormat};
+use webshop_agent::{ChatFormat, FewShot, PromptFormat};
 use webshop_lm::chat::ChatTemplate;
 use webshop_lm::{
     BpeTokenizer, Completion, Context, Decoder, Generator, GeneratorConfig, Qwen2, Qwen2Config, Request,
@@ -104,7 +104,12 @@ pub(super) fn model_config(decoder: &Arc<Decoder>, tokenizer: &BpeTokenizer) -> 
         name: "webshop".to_owned(),
         engine: decoder.clone().into(),
         tokenizer: tokenizer.clone(),
-        format: Some(ChatFormat { prompt_format: PromptFormat::VerlAgent, template, stop_ids }),
+        format: Some(ChatFormat {
+            prompt_format: PromptFormat::VerlAgent,
+            template,
+            stop_ids,
+            few_shot: FewShot::default(),
+        }),
         max_context: decoder.config().max_position_embeddings,
         lanes: 2,
         max_waiting: 64,

@@ -27,6 +27,8 @@ pub struct CatalogConfig {
     pub auxiliary_source: AuxiliarySource,
     /// Products in each auxiliary shop, and in each generated shop of evaluations and of the judgement.
     pub auxiliary_products: usize,
+    /// Training goals of one product in each auxiliary shop at most; 0 for all.
+    pub auxiliary_goals_per_product: usize,
     /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no
     /// key.
     #[serde(skip)]
@@ -45,6 +47,7 @@ impl Default for CatalogConfig {
             auxiliary_shops: 120,
             auxiliary_source: AuxiliarySource::Generator,
             auxiliary_products: 100,
+            auxiliary_goals_per_product: 0,
             index_cache: None,
         }
     }
@@ -97,7 +100,7 @@ impl From<CatalogSize> for String {
 pub enum AuxiliarySource {
     /// The generator; none of them is in the source's shop.
     Generator,
-    /// The source's products that have training goals only, drawn anew for each shop.
+    /// The source's products without validation or test goals, drawn anew for each shop.
     TrainingProducts,
 }
 

@@ -12,6 +12,8 @@ pub enum Preset {
     Medium,
     /// `configs/full.toml`: the 1000-product shop.
     Full,
+    /// `configs/original.toml`: the original's products, from random weights; needs their folder in `catalog.source`.
+    Original,
     /// `configs/base.toml`: the base model, from random weights.
     Base,
     /// `configs/two_habits.toml`: demonstrations that know the goal's criteria.
@@ -28,6 +30,7 @@ impl Config {
             Preset::Medium => ("tiny.toml", ""),
             Preset::TwoHabits => ("two_habits.toml", include_str!("../../../configs/two_habits.toml")),
             Preset::ShopR1 => ("shop_r1_tiny.toml", include_str!("../../../configs/shop_r1_tiny.toml")),
+            Preset::Original => ("original.toml", include_str!("../../../configs/original.toml")),
             Preset::Base => ("base.toml", include_str!("../../../configs/base.toml")),
             Preset::Full => ("full.toml", include_str!("../../../configs/full.toml")),
         };

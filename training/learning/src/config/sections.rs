@@ -70,6 +70,9 @@ pub struct PromptConfig {
     pub max_context: usize,
     /// Tokens the model may write in one turn.
     pub max_turn_tokens: usize,
+    /// Worked examples in front of every prompt of a chat format, episodes of the browsing expert; 0 for those of the
+    /// model folder of `model.from`, if it has any.
+    pub few_shot: usize,
 }
 
 /// `[warm_start]`
@@ -108,9 +111,6 @@ pub struct WarmStartConfig {
     pub puts_back: f64,
     /// `browsing`: share of the others whose features lack a wish that are put back for it, in 0..=1.
     pub heeds_notes: f64,
-    /// `browsing`: share of the products within the price limit with an option without a named value that are not put
-    /// back for it, in 0..=1.
-    pub passes_options: f64,
     /// `two-habits`: share of demonstrations by the thinking expert, in 0..=1.
     pub thinking_share: f64,
     /// `two-habits`: share of the thinking expert's episodes for which a goal is searched whose episode rejects
@@ -123,8 +123,8 @@ pub struct WarmStartConfig {
 impl WarmStartConfig {
     /// The habits of the browsing expert.
     pub(crate) fn browsing_habits(&self) -> BrowsingHabits {
-        let Self { by_pairs, reads_features, puts_back, heeds_notes, passes_options, .. } = *self;
-        BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes, passes_options }
+        let Self { by_pairs, reads_features, puts_back, heeds_notes, .. } = *self;
+        BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes }
     }
 
     /// Whether demonstrations of `step` are filtered by reward; steps after the warm start are those of
@@ -230,14 +230,19 @@ impl Default for ModelConfig {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self { format: PromptFormat::Compact, results_shown: 5, max_context: 1536, max_turn_tokens: 96 }
+        Self {
+            format: PromptFormat::Compact,
+            results_shown: 5,
+            max_context: 1536,
+            max_turn_tokens: 96,
+            few_shot: 0,
+        }
     }
 }
 
 impl Default for WarmStartConfig {
     fn default() -> Self {
-        let BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes, passes_options } =
-            BrowsingHabits::default();
+        let BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes } = BrowsingHabits::default();
         Self {
             copy_task_steps: 0,
             steps: 400,
@@ -253,7 +258,6 @@ impl Default for WarmStartConfig {
             reads_features,
             puts_back,
             heeds_notes,
-            passes_options,
             thinking_share: 0.45,
             rejection_share: 0.7,
             optimizer: Method::Muon,

@@ -32,6 +32,9 @@ impl Config {
         let goals = "true if `catalog.auxiliary_shops` is 0, since there is no other training goal";
         require(is_trained_on, "catalog.train_on_source", self.catalog.train_on_source, goals)?;
         at_least_one("catalog.auxiliary_products", self.catalog.auxiliary_products)?;
+        let source = &self.catalog.source;
+        let named = "`100`, `1000`, or the folder of the original's files (`--catalog DIR`)";
+        require(!source.is_empty(), "catalog.source", "\"\"", named)?;
         let has_sizes =
             self.catalog.auxiliary_source == AuxiliarySource::Generator || self.curriculum.sizes.is_empty();
         let sizes = format!("{:?}", self.curriculum.sizes);
@@ -42,6 +45,10 @@ impl Config {
             "empty if `catalog.auxiliary_source` is `training-products`",
         )?;
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
+        let few_shot = self.prompt.few_shot;
+        let is_chat = self.prompt.format != PromptFormat::Compact;
+        let chat = "0 in the prompt format `compact`, whose models are trained here";
+        require(is_chat || few_shot == 0, "prompt.few_shot", few_shot, chat)?;
         let turn = self.prompt.max_turn_tokens;
         at_least_one("prompt.max_turn_tokens", turn)?;
         let context = self.prompt.max_context;
@@ -111,7 +118,6 @@ impl Config {
         share("warm_start.reads_features", self.warm_start.reads_features)?;
         share("warm_start.puts_back", self.warm_start.puts_back)?;
         share("warm_start.heeds_notes", self.warm_start.heeds_notes)?;
-        share("warm_start.passes_options", self.warm_start.passes_options)?;
         share("warm_start.thinking_share", self.warm_start.thinking_share)?;
         share("warm_start.rejection_share", self.warm_start.rejection_share)?;
         positive("value.beta1", self.value.beta1)?;

@@ -3,6 +3,7 @@
 pub(crate) mod copy_tasks;
 pub(crate) mod curriculum;
 pub(crate) mod demonstrations;
+pub(crate) mod few_shot;
 pub(crate) mod generated_shops;
 pub(crate) mod held_out;
 pub(crate) mod recorded_steps;

@@ -6,12 +6,14 @@
 //! trained on many shops learns to read pages; the products of a single shop of a hundred can be memorized. All goals of
 //! validation shops, which are generated, join the validation goals of shop 0.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rand::Rng;
 use sha2::{Digest, Sha256};
 use webshop_agent::EpisodeCoordinates;
 use webshop_env::Shop;
-use webshop_products::{GoalId, Seed, Split};
+use webshop_products::{GoalId, ProductIdx, Seed, Split};
 
 use crate::config::{AuxiliarySource, Config, EvaluationConfig};
 use crate::data::generated_shops::{auxiliary_shops, validation_shops};
@@ -38,13 +40,20 @@ pub struct TaskSet {
     training: Vec<TaskId>,
     /// Generated shops whose goals join the validation goals.
     validation: Vec<Arc<Shop>>,
+    /// Training goals of one product in one auxiliary shop at most; 0 for all.
+    goals_per_product: usize,
 }
 
 impl TaskSet {
     /// `shop` alone; its training split is trained on.
     pub fn of_shop(shop: Shop) -> Self {
         let shops = vec![Arc::new(shop)];
-        Self { training: training_goals(&shops, true), shops, validation: Vec::new() }
+        Self {
+            training: training_goals(&shops, true, 0),
+            shops,
+            validation: Vec::new(),
+            goals_per_product: 0,
+        }
     }
 
     /// The task set of `config`.
@@ -60,13 +69,14 @@ impl TaskSet {
             AuxiliarySource::TrainingProducts => resampled_shops(catalog, &shops[0], n_shops, n_products)?,
         };
         shops.extend(auxiliary);
-        let training = training_goals(&shops, catalog.train_on_source);
+        let goals_per_product = catalog.auxiliary_goals_per_product;
+        let training = training_goals(&shops, catalog.train_on_source, goals_per_product);
         if training.is_empty() {
             return Err(no_training_goal());
         }
         let n_validation = if evaluation.has_validation_shops() { evaluation.shops } else { 0 };
         let validation = validation_shops(n_validation, catalog.auxiliary_products)?;
-        Ok(Self { shops, training, validation })
+        Ok(Self { shops, training, validation, goals_per_product })
     }
 
     /// The task set of a curriculum stage: the same number of auxiliary shops with `n_products` products
@@ -76,8 +86,8 @@ impl TaskSet {
         let n_auxiliary = self.shops.len() - 1;
         let mut shops = vec![self.shops[0].clone()];
         shops.extend(auxiliary_shops(n_auxiliary, n_products)?);
-        let training = training_goals(&shops, false);
-        Ok(Self { shops, training, validation: self.validation.clone() })
+        let training = training_goals(&shops, false, self.goals_per_product);
+        Ok(Self { shops, training, validation: self.validation.clone(), ..*self })
     }
 
     /// The same shops; only training goals with at most `n_requirements` attributes and options remain.
@@ -178,13 +188,36 @@ fn digest(shops: &[Arc<Shop>]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The training goals: all goals of the auxiliary shops and, if `with_source`, the training split of the evaluated one.
-fn training_goals(shops: &[Arc<Shop>], with_source: bool) -> Vec<TaskId> {
+/// The training goals: those of the auxiliary shops, of each product up to `per_product` that are drawn anew for each shop,
+/// or all if that is 0; and, if `with_source`, the training split of the evaluated shop. Neither depends on the run's seed.
+fn training_goals(shops: &[Arc<Shop>], with_source: bool, per_product: usize) -> Vec<TaskId> {
     let goals = shops.iter().enumerate().flat_map(|(number, shop)| {
-        let split = if number == 0 { Split::Train } else { Split::All };
-        shop.goals().split(split).iter().map(move |&goal| TaskId { shop: number as u32, goal })
+        match number {
+            0 if with_source => shop.goals().split(Split::Train).to_vec(),
+            0 => Vec::new(),
+            _ if per_product == 0 => shop.goals().split(Split::All).to_vec(),
+            _ => some_of_each_product(
+                shop,
+                per_product,
+                Seed(0).rng(purpose::GOALS_OF_PRODUCT, &[number as u64]),
+            ),
+        }
+        .into_iter()
+        .map(move |goal| TaskId { shop: number as u32, goal })
     });
-    goals.filter(|goal| with_source || goal.shop > 0).collect()
+    goals.collect()
+}
+
+/// Up to `n` goals of each product of `shop`, ascending.
+fn some_of_each_product(shop: &Shop, n: usize, mut rng: impl Rng) -> Vec<GoalId> {
+    let mut of_product: BTreeMap<ProductIdx, Vec<GoalId>> = BTreeMap::new();
+    for goal in shop.goals().goals() {
+        of_product.entry(goal.product).or_default().push(goal.id);
+    }
+    let mut goals: Vec<GoalId> =
+        of_product.into_values().flat_map(|goals| drawn(goals, &mut rng, n)).collect();
+    goals.sort_unstable();
+    goals
 }
 
 #[cfg(test)]
@@ -197,6 +230,32 @@ mod tests {
         let small = ["catalog.size=30", "catalog.auxiliary_shops=2", "catalog.auxiliary_products=10"];
         let more: Vec<String> = small.iter().chain(more).map(|text| text.to_string()).collect();
         Config::resolve("test", "", &more).unwrap()
+    }
+
+    #[test]
+    fn goals_are_balanced_by_product_if_the_key_says_so() {
+        let goals = |per_product: usize, shops: usize| {
+            let key = format!("catalog.auxiliary_goals_per_product={per_product}");
+            let shops = format!("catalog.auxiliary_shops={shops}");
+            TaskSet::open(&config(&[&key, &shops])).unwrap()
+        };
+        let counts = |tasks: &TaskSet| {
+            let mut counts: BTreeMap<(u32, ProductIdx), usize> = BTreeMap::new();
+            for goal in tasks.training() {
+                let product = tasks.shop_of(*goal).goals().get(goal.goal).product;
+                *counts.entry((goal.shop, product)).or_default() += 1;
+            }
+            counts
+        };
+        let (all, two) = (goals(0, 2), goals(2, 2));
+        let (counts_of_all, counts_of_two) = (counts(&all), counts(&two));
+        assert!(counts_of_all.values().any(|n| *n > 2));
+        let capped: BTreeMap<_, _> =
+            counts_of_all.iter().map(|(product, n)| (*product, *n.min(&2))).collect();
+        assert_eq!(counts_of_two, capped);
+        // Which goals are drawn depends on neither the run nor the number of shops.
+        let more = goals(2, 3);
+        assert_eq!(more.training()[..two.training().len()], *two.training());
     }
 
     fn shops_of(goals: &[TaskId]) -> BTreeSet<u32> {

@@ -29,6 +29,8 @@ pub struct MemoryEstimate {
     pub n_parameters: usize,
     /// Parameters that are trained.
     pub n_learnable: usize,
+    /// Tokens of the worked examples in front of every prompt.
+    pub n_example_tokens: usize,
     /// Bytes, part by part.
     pub need: MemoryNeed,
     /// Available bytes; `None` if the system does not say.
@@ -64,6 +66,7 @@ pub fn estimate_memory(config: &Config) -> Result<MemoryEstimate> {
     Ok(MemoryEstimate {
         n_parameters: elements(policy.model.parameters()),
         n_learnable: elements(policy.model.learnable()),
+        n_example_tokens: policy.n_example_tokens()?,
         need: MemoryNeed::of(config, &policy.model, &episodes, shops.unwrap_or_default()),
         // The run will hold what this process holds now.
         available: system::available_bytes()
@@ -118,7 +121,13 @@ mod tests {
     #[test]
     fn a_run_fits_if_its_peak_is_available() {
         let need = MemoryNeed { weights: 100, reference: 100, ..MemoryNeed::default() };
-        let known = MemoryEstimate { n_parameters: 25, n_learnable: 25, need, available: Some(199) };
+        let known = MemoryEstimate {
+            n_parameters: 25,
+            n_learnable: 25,
+            n_example_tokens: 0,
+            need,
+            available: Some(199),
+        };
         assert!(!known.fits());
         assert!(MemoryEstimate { available: Some(200), ..known.clone() }.fits());
         assert!(MemoryEstimate { available: None, ..known }.fits());

@@ -16,6 +16,7 @@ use webshop_lm::{BpeTokenizer, Engine, Qwen2};
 use webshop_products::Seed;
 
 use crate::config::{Config, ModelConfig};
+use crate::data::few_shot::worked_examples;
 use crate::data::task_set::TaskSet;
 use crate::error::{Result, TrainingError};
 use crate::model::load::{TrainedModel, knows_compact, load_weights};
@@ -42,15 +43,16 @@ impl PolicyModel {
         if config.model.from.is_empty() {
             let tokenizer = train_tokenizer(task_set, config)?;
             let shape = qwen2_config(&config.model, tokenizer.vocab_size(), config.prompt.max_context);
+            let model = Qwen2::random(&shape, seed)?;
             if config.prompt.format == PromptFormat::Compact {
-                return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, None);
+                return Self::new(config, model, tokenizer, None);
             }
             // A chat format is loaded from the files of a model folder, so random weights get a temporary
             // one.
             let folder =
                 tempfile::tempdir().map_err(|e| TrainingError::io("create", &std::env::temp_dir(), e))?;
             tokenizer.save(folder.path())?;
-            return Self::new(config, Qwen2::random(&shape, seed)?, tokenizer, Some(folder.path()));
+            return Self::new(config, model, tokenizer, Some(folder.path()))?.prompted(config, task_set);
         }
         let TrainedModel { model, tokenizer, folder, .. } =
             TrainedModel::load(Path::new(&config.model.from))?;
@@ -60,7 +62,30 @@ impl PolicyModel {
             Some(lora) => model.adapted(Lora::random(&model.matrices(), &lora, seed)?)?,
             None => model,
         };
-        Self::new(config, model, tokenizer, Some(folder.path()))
+        Self::new(config, model, tokenizer, Some(folder.path()))?.prompted(config, task_set)
+    }
+
+    /// The same with the configured worked examples in its prompts.
+    fn prompted(mut self, config: &Config, task_set: &TaskSet) -> Result<Self> {
+        if let Some(format) = self.format.as_mut().filter(|_| config.prompt.few_shot > 0) {
+            format.few_shot = worked_examples(config, task_set, format.prompt_format)?;
+        }
+        let (n_examples, limits) = (self.n_example_tokens()?, &config.prompt);
+        if n_examples + limits.max_turn_tokens < limits.max_context {
+            return Ok(self);
+        }
+        let problem = format!(
+            "must leave room for a page: the examples have {n_examples} tokens, a completion up to {}, and \
+             `prompt.max_context` is {}",
+            limits.max_turn_tokens, limits.max_context
+        );
+        Err(TrainingError::InvalidValue { key: "prompt.few_shot".into(), problem })
+    }
+
+    /// Tokens of the worked examples in front of every prompt.
+    pub(crate) fn n_example_tokens(&self) -> Result<usize> {
+        let format = self.format.as_ref();
+        Ok(format.map(|format| format.n_example_tokens(&self.tokenizer)).transpose()?.unwrap_or_default())
     }
 
     /// The model that a checkpoint of the run saved in `folder`.
@@ -147,6 +172,9 @@ impl PolicyModel {
         match &self.companions {
             Some(companions) => companions.write(folder)?,
             None => self.tokenizer.save(folder)?,
+        }
+        if let Some(format) = &self.format {
+            format.few_shot.save(folder, format.prompt_format)?;
         }
         Ok(())
     }

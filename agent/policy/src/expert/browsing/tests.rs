@@ -97,24 +97,6 @@ fn a_note_is_heeded_if_it_ends_in_no() {
 }
 
 #[test]
-fn an_option_without_a_named_value_is_a_reason_to_go_back_or_is_passed() {
-    let shop = shop_for("Find me a brass desk lamp with glass base", &["glass base"]);
-    let passes = BrowsingHabits { by_pairs: 1.0, passes_options: 1.0, ..BrowsingHabits::NONE };
-    let search = "search[find me a brass desk lamp with glass base]";
-    assert_eq!(written(&demonstrate(&shop, passes, 0)), [search, "click[b1]", "size no: click[buy now]"]);
-    let reads = BrowsingHabits { reads_features: 1.0, ..passes };
-    let read = [
-        "size no: click[features]",
-        "brass desk lamp brass desk lamp yes glass base glass base yes: click[< prev]",
-        "yes: click[buy now]",
-    ];
-    assert_eq!(written(&demonstrate(&shop, reads, 0)), [&[search, "click[b1]"], &read[..]].concat());
-    let goes_back = written(&demonstrate(&shop, BrowsingHabits { passes_options: 0.0, ..reads }, 0));
-    assert_eq!(goes_back.iter().filter(|turn| *turn == "size no: click[< prev]").count(), 2);
-    assert_eq!(goes_back.last().unwrap(), "size no: click[buy now]", "the third product is the last");
-}
-
-#[test]
 fn hidden_criteria_do_not_matter() {
     let habits =
         BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5, ..BrowsingHabits::NONE };

@@ -19,6 +19,7 @@ use crate::error::AgentError;
 use crate::policies::lm::action_grammar::ActionGrammar;
 use crate::policies::lm::config::LmConfig;
 use crate::policies::lm::encoder::TurnEncoder;
+use crate::policies::lm::few_shot::FewShot;
 use crate::policies::policy::LaneView;
 use crate::prompt_format::{Conversation, History, ParsedCompletion, PromptFormat};
 
@@ -34,13 +35,16 @@ pub struct ChatFormat {
     pub template: ChatTemplate,
     /// The tokens that end a completion, first the one that the template writes after completions.
     pub stop_ids: Vec<u32>,
+    /// The worked examples in front of every prompt.
+    pub few_shot: FewShot,
 }
 
 impl ChatFormat {
-    /// The chat format of the checkpoint in `folder`.
+    /// The chat format of the checkpoint in `folder`, with its worked examples.
     ///
     /// # Errors
-    /// If it has no chat template, or the template writes no stop token after completions.
+    /// If it has no chat template, the template writes no stop token after completions, or the file of examples is
+    /// invalid.
     pub fn load(
         folder: &Path,
         prompt_format: PromptFormat,
@@ -65,17 +69,37 @@ impl ChatFormat {
             ))
         })?;
         stop_ids.swap(0, first);
-        Ok(Self { prompt_format, template, stop_ids })
+        let few_shot = FewShot::load(folder, prompt_format)?;
+        Ok(Self { prompt_format, template, stop_ids, few_shot })
     }
 
-    /// The version of the prompt format and a digest of the template.
+    /// Tokens of the worked examples.
+    ///
+    /// # Errors
+    /// If the template cannot render them.
+    pub fn n_example_tokens(&self, tokenizer: &BpeTokenizer) -> Result<usize, AgentError> {
+        if self.few_shot.is_empty() {
+            return Ok(0);
+        }
+        let text = self.template.render(&TemplateInput {
+            messages: self.few_shot.before(&[]).map(Message::to_template).collect(),
+            ..TemplateInput::default()
+        })?;
+        Ok(tokenizer.encode(&text)?.len())
+    }
+
+    /// The version of the prompt format and digests of the template and, if there are any, of the examples.
     ///
     /// # Errors
     /// If the template has no source for this format.
     pub fn version(&self) -> Result<String, AgentError> {
         let digest = Sha256::digest(self.template.source(self.prompt_format.tools().is_some())?);
         let digest = webshop_products::hex(&digest[..4]);
-        Ok(format!("{}+template-{digest}", self.prompt_format.version()))
+        let version = format!("{}+template-{digest}", self.prompt_format.version());
+        Ok(match self.few_shot.is_empty() {
+            true => version,
+            false => format!("{version}+few-shot-{}", self.few_shot.digest()),
+        })
     }
 }
 
@@ -202,7 +226,7 @@ impl<'a> ChatEncoder<'a> {
     }
 
     pub(super) fn render(&self, messages: &[Message]) -> Result<String, AgentError> {
-        let messages = messages.iter().map(|message| {
+        let messages = self.format.few_shot.before(messages).map(|message| {
             let content = self.tokenizer.without_specials(&message.content);
             Message { content, ..message.clone() }.to_template()
         });
@@ -226,7 +250,7 @@ impl<'a> ChatEncoder<'a> {
         messages.extend([Message::text(Role::Assistant, &completion), Message::text(Role::User, "two")]);
         // Special tokens are kept: the check is about completions, not about pages.
         let after = self.format.template.render(&TemplateInput {
-            messages: messages.iter().map(Message::to_template).collect(),
+            messages: self.format.few_shot.before(&messages).map(Message::to_template).collect(),
             tools: prompt_format.tools(),
             add_generation_prompt: true,
             ..TemplateInput::default()

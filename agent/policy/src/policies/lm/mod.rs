@@ -13,6 +13,7 @@ mod compact;
 pub(crate) mod chat;
 
 pub(crate) mod demonstration;
+pub(crate) mod few_shot;
 pub(crate) mod single_step;
 
 #[cfg(test)]

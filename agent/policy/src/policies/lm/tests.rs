@@ -1,5 +1,6 @@
 //! Chats of a random model, compared with the template's rendering of the whole conversation.
 
+mod few_shot;
 mod forks;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use super::*;
 use crate::episode::{Episode, EpisodeCoordinates, EpisodeExt};
 use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::policies::lm::demonstration::DemonstrationRenderer;
+use crate::policies::lm::few_shot::FewShot;
 use crate::prompt_format::compact::{PromptConfig, marks};
 use crate::prompt_format::{Conversation, History, PromptFormat};
 use crate::rollout::task::Task;
@@ -63,6 +65,7 @@ fn format(prompt_format: PromptFormat, template: &str) -> ChatFormat {
         prompt_format,
         template: ChatTemplate::new(template, Map::new()).unwrap(),
         stop_ids: vec![258, 256],
+        few_shot: FewShot::default(),
     }
 }
 

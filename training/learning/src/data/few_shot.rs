@@ -1,0 +1,46 @@
+//! Worked examples for few-shot prompts: demonstrations of training goals.
+
+use rand::seq::SliceRandom;
+use webshop_agent::{BrowsingExpert, BrowsingHabits, FewShot, PromptFormat};
+use webshop_products::Seed;
+
+use crate::config::Config;
+use crate::data::task_set::TaskSet;
+use crate::error::{Result, TrainingError};
+use crate::purpose;
+
+/// An expert that reads every product and acts on what it reads.
+const HABITS: BrowsingHabits =
+    BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0, heeds_notes: 1.0 };
+
+/// `prompt.few_shot` episodes of the browsing expert with reward 1, for training goals that are the same for every seed.
+///
+/// # Errors
+/// If the expert succeeds for fewer goals.
+pub(crate) fn worked_examples(
+    config: &Config,
+    task_set: &TaskSet,
+    prompt_format: PromptFormat,
+) -> Result<FewShot> {
+    let (wanted, max_steps) = (config.prompt.few_shot, config.run.max_steps as u32);
+    let mut rng = Seed(0).rng(purpose::FEW_SHOT, &[]);
+    let mut goals = task_set.training().to_vec();
+    goals.shuffle(&mut rng);
+    let (mut examples, mut n) = (FewShot::default(), 0);
+    for task in goals {
+        if n == wanted {
+            break;
+        }
+        let shop = task_set.shop_of(task);
+        let expert = BrowsingExpert::new(shop, config.prompt.results_shown, HABITS);
+        let Some(episode) = expert.episode(task.goal, &mut rng) else { continue };
+        if episode.reward == 1.0 && examples.add(prompt_format, shop, task.goal, &episode.turns, max_steps) {
+            n += 1;
+        }
+    }
+    if n == wanted {
+        return Ok(examples);
+    }
+    let problem = format!("must be at most {n}, the number of training goals that the expert demonstrates");
+    Err(TrainingError::InvalidValue { key: "prompt.few_shot".into(), problem })
+}
