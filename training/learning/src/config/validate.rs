@@ -25,16 +25,18 @@ impl Config {
 
     fn validate_shop(&self) -> Result<()> {
         require(self.seed <= i64::MAX as u64, "seed", self.seed, "at most 9223372036854775807")?;
-        require(!self.catalog.source.is_empty(), "catalog.source", "\"\"", "`100`, `1000` or a folder")?;
+        require(
+            !self.catalog.source.is_empty(),
+            "catalog.source",
+            "\"\"",
+            "`100`, `1000` or a folder (`--catalog DIR`)",
+        )?;
         let auxiliary = self.catalog.auxiliary_shops;
         at_most("catalog.auxiliary_shops", auxiliary, MAX_SHOPS)?;
         let is_trained_on = self.catalog.train_on_source || auxiliary > 0;
         let goals = "true if `catalog.auxiliary_shops` is 0, since there is no other training goal";
         require(is_trained_on, "catalog.train_on_source", self.catalog.train_on_source, goals)?;
         at_least_one("catalog.auxiliary_products", self.catalog.auxiliary_products)?;
-        let source = &self.catalog.source;
-        let named = "`100`, `1000`, or the folder of the original's files (`--catalog DIR`)";
-        require(!source.is_empty(), "catalog.source", "\"\"", named)?;
         let has_sizes =
             self.catalog.auxiliary_source == AuxiliarySource::Generator || self.curriculum.sizes.is_empty();
         let sizes = format!("{:?}", self.curriculum.sizes);

@@ -42,6 +42,14 @@ fn values_out_of_range_are_refused_with_the_range() {
              `curriculum.requirements`, not [0.5]",
         ),
         ("requirements=[2,1]", "configuration key `curriculum.requirements` must be ascending, not [2, 1]"),
+        (
+            "catalog.source=",
+            "configuration key `catalog.source` must be `100`, `1000` or a folder (`--catalog DIR`), not \"\"",
+        ),
+        (
+            "prompt.few_shot=1",
+            "configuration key `prompt.few_shot` must be 0 in the prompt format `compact`, whose models are trained here, not 1",
+        ),
         ("evaluation.episodes=0", "configuration key `evaluation.episodes` must be at least 1, not 0"),
         (
             "loss=grpo",
