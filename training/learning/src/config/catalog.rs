@@ -27,6 +27,8 @@ pub struct CatalogConfig {
     pub auxiliary_source: AuxiliarySource,
     /// Products in each auxiliary shop, and in each generated shop of evaluations and of the judgement.
     pub auxiliary_products: usize,
+    /// `TrainingProducts`: share of these shops whose words are permuted, 0 to 1.
+    pub auxiliary_permuted_share: f64,
     /// Training goals of one product in each auxiliary shop at most; 0 for all.
     pub auxiliary_goals_per_product: usize,
     /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no
@@ -47,6 +49,7 @@ impl Default for CatalogConfig {
             auxiliary_shops: 120,
             auxiliary_source: AuxiliarySource::Generator,
             auxiliary_products: 100,
+            auxiliary_permuted_share: 0.0,
             auxiliary_goals_per_product: 0,
             index_cache: None,
         }

@@ -46,6 +46,11 @@ impl Config {
             sizes,
             "empty if `catalog.auxiliary_source` is `training-products`",
         )?;
+        let permuted = self.catalog.auxiliary_permuted_share;
+        share("catalog.auxiliary_permuted_share", permuted)?;
+        let has_words = self.catalog.auxiliary_source == AuxiliarySource::TrainingProducts || permuted == 0.0;
+        let real = "0 if `catalog.auxiliary_source` is `generator`, whose shops have words of their own";
+        require(has_words, "catalog.auxiliary_permuted_share", permuted, real)?;
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
         let few_shot = self.prompt.few_shot;
         let is_chat = self.prompt.format != PromptFormat::Compact;

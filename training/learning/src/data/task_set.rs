@@ -66,7 +66,7 @@ impl TaskSet {
         let (n_shops, n_products) = (catalog.auxiliary_shops, catalog.auxiliary_products);
         let auxiliary = match catalog.auxiliary_source {
             AuxiliarySource::Generator => auxiliary_shops(n_shops, n_products)?,
-            AuxiliarySource::TrainingProducts => resampled_shops(catalog, &shops[0], n_shops, n_products)?,
+            AuxiliarySource::TrainingProducts => resampled_shops(catalog, &shops[0])?,
         };
         shops.extend(auxiliary);
         let goals_per_product = catalog.auxiliary_goals_per_product;
