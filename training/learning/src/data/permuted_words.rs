@@ -29,13 +29,14 @@ impl ExchangeableWords {
     /// Those of these products and their instructions.
     pub(crate) fn of(data: &RawData) -> Self {
         let mut n_products = counts(data.items.iter().map(texts_of_item));
-        let n_instructions = counts(data.instructions.values().map(texts_of_instruction));
+        let sentences = || data.instructions.values().filter_map(|entry| entry.instruction.as_deref());
+        let (n_sentences, of_sentences) = (sentences().count(), counts(sentences().map(|text| vec![text])));
         let is_frequent = |n: Option<&usize>, of: usize| n.is_some_and(|n| 3 * n > of);
         let known: BTreeSet<String> = n_products.keys().cloned().collect();
         n_products.retain(|word, n| {
             word.chars().nth(1).is_some_and(|_| singular(word).is_none_or(|word| !known.contains(word)))
                 && !is_frequent(Some(n), data.items.len())
-                && !is_frequent(n_instructions.get(word), data.instructions.len())
+                && !is_frequent(of_sentences.get(word), n_sentences)
         });
         let mut kinds: BTreeMap<(bool, bool), Vec<(usize, String)>> = BTreeMap::new();
         for (word, n) in n_products {
@@ -178,10 +179,6 @@ fn texts_of_item(item: &RawItem) -> Vec<&str> {
     texts.into_iter().map(String::as_str).chain(bullets).chain(values).collect()
 }
 
-fn texts_of_instruction(entry: &RawInstruction) -> Vec<&str> {
-    entry.instruction.as_deref().into_iter().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use webshop_products::Seed;
@@ -203,15 +200,25 @@ mod tests {
         let items = vec![
             item("Long Sleeve SHIRT, 10-inch with v neck", &["navy blue", "3xl"]),
             item("Running shoes with laces", &["navy", "4xl"]),
-            item("Desk lamp with shade", &["brass"]),
+            item("Desk lamp with shade, easy to find", &["brass"]),
             item("Two shirts with a collar", &["12"]),
         ];
-        let entry = RawInstruction {
+        let entry = |sentence: &str| RawInstruction {
             attributes: Some(vec!["long sleeve".into()]),
-            instruction: Some("Find me long sleeve shirts with v neck".into()),
+            instruction: Some(sentence.into()),
             instruction_attributes: Some(vec!["long sleeve".into()]),
         };
-        RawData { items, instructions: [("a".to_owned(), entry)].into(), ..RawData::default() }
+        let sentences = [
+            "Find me long sleeve shirts with v neck",
+            "Find me desk lamps",
+            "Find me running shoes",
+            "Find me brass lamps",
+        ];
+        // Most products have no sentence, which must not make the words of sentences look rare.
+        let without = std::iter::repeat_n(RawInstruction::default(), 9);
+        let entries = sentences.into_iter().map(entry).chain(without);
+        let instructions = entries.enumerate().map(|(number, entry)| (number.to_string(), entry)).collect();
+        RawData { items, instructions, ..RawData::default() }
     }
 
     #[test]
@@ -229,8 +236,10 @@ mod tests {
         assert!(title(0).split(' ').next().unwrap().starts_with(char::is_uppercase));
         assert!(changed.items[0].customization_options.contains_key("Color"));
         // The same word in a title, in an instruction and in a value has the same replacement; a plural has its singular's.
-        let entry = &changed.instructions["a"];
+        let entry = &changed.instructions["0"];
         let sentence = entry.instruction.as_deref().unwrap();
+        assert!(sentence.starts_with("Find me ") && sentence.contains(" with v "));
+        assert_ne!(title(0), data().items[0].name);
         assert_eq!(word(title(0), 0), word(sentence, 2));
         assert_eq!(format!("{}s", word(title(0), 2)), word(sentence, 4));
         assert_eq!(word(sentence, 4), word(title(3), 1));
