@@ -1,13 +1,13 @@
 //! Catalogs whose words are exchanged for each other.
 //!
 //! A catalog of a thousand products is memorized long before a policy has learned to read. With its words permuted it has
-//! the lengths, repetitions and overlaps of the real texts, and none of the texts: what is remembered of a product does
-//! not help there, only what can be read and copied does.
+//! the lengths, repetitions and overlaps of the real texts in other words: what is remembered of a product does not help
+//! there, only what can be read and copied does.
 //!
 //! A word is a run of letters and digits, in lower case. Words of one kind (letters, digits, or both) are ranked by the
 //! number of products that have them, and each takes the place of another of about the same rank, in all texts alike. A
-//! plural follows its singular, so that search still finds one by the other. Letters alone, and words in more than a
-//! third of the products or of the instructions (`with`, `find`), stay.
+//! plural follows its singular, so that search still finds one by the other. Words of one character, and those in more
+//! than a third of the products or of the instructions (`with`, `find`), stay.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
