@@ -81,6 +81,8 @@ pub struct PromptConfig {
 pub struct WarmStartConfig {
     /// Optimizer steps of copy tasks, before the demonstrations.
     pub copy_task_steps: u64,
+    /// Share of the copied sequences of copy tasks in which tokens occur several times, in 0..=1.
+    pub copy_task_repeats: f64,
     /// Optimizer steps of cloning.
     pub steps: u64,
     /// Demonstrated episodes in one optimizer step.
@@ -245,6 +247,7 @@ impl Default for WarmStartConfig {
         let BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes } = BrowsingHabits::default();
         Self {
             copy_task_steps: 0,
+            copy_task_repeats: 0.0,
             steps: 400,
             batch_episodes: 20,
             lr: 1e-3,

@@ -116,6 +116,7 @@ impl Config {
             copy_tasks,
             "0 for a chat model in `model.from`, which needs no copy tasks",
         )?;
+        share("warm_start.copy_task_repeats", self.warm_start.copy_task_repeats)?;
         at_least_one("warm_start.batch_episodes", self.warm_start.batch_episodes)?;
         positive("warm_start.lr", self.warm_start.lr)?;
         share("warm_start.by_pairs", self.warm_start.by_pairs)?;

@@ -8,6 +8,7 @@
 //!
 //! ```text
 //! copying   a b c d … filler a ▸b ▸c ▸d …
+//! repeats   a b c c b d b … filler a ▸b ▸c ▸c ▸b ▸d ▸b …
 //! reading   filler a₁b₁ a₂b₂ a₃b₃ filler a₃b₁ a₁b₂ a₂b₃ filler a₂ ▸b₃ a₁ ▸b₂ a₃ ▸b₁
 //!                  └ list of the goal     └ list of the page
 //! ```
@@ -16,6 +17,11 @@
 //! target tokens and is learned first; reading, which pairs the tokens anew in each list and asks for the
 //! pairs of the last one, is learned some hundred steps later. All tokens are drawn without repetition from
 //! the whole vocabulary, so that nothing can be memorized and rare tokens occur as often as common ones.
+//!
+//! Where no token occurs twice, the last one tells what follows it. Instructions such as `heathers cotton,
+//! cotton heather` need more, and a model that has seen single occurrences only repeats one word for ever.
+//! So a share of the copied sequences, `warm_start.copy_task_repeats`, has some tokens several times: only
+//! the place of the last copied token tells the next.
 
 use rand::Rng;
 use webshop_lm::BpeTokenizer;
@@ -26,6 +32,8 @@ use crate::purpose;
 
 /// Range of the number of copied tokens.
 const COPIED: (u64, u64) = (16, 40);
+/// Copied tokens per different token of a sequence with repeats.
+const REPEATS: usize = 3;
 /// Range of the number of pairs in a list.
 const PAIRS: (u64, u64) = (2, 8);
 /// Range of the number of lists, the list of the goal included.
@@ -37,15 +45,17 @@ const FILLER: (u64, u64) = (1, 16);
 #[derive(Clone, Debug)]
 pub(crate) struct CopyTasks {
     words: Vec<u32>,
+    repeats_share: f64,
     seed: Seed,
 }
 
 impl CopyTasks {
-    /// Copy tasks over every token of `tokenizer` that is not special.
-    pub(crate) fn new(tokenizer: &BpeTokenizer, seed: Seed) -> Self {
+    /// Copy tasks over every token of `tokenizer` that is not special; `repeats_share` of the copied sequences
+    /// (0..=1) have tokens that occur several times.
+    pub(crate) fn new(tokenizer: &BpeTokenizer, repeats_share: f64, seed: Seed) -> Self {
         let special = tokenizer.special_ids();
         let words = (0..tokenizer.vocab_size() as u32).filter(|id| !special.contains(id)).collect();
-        Self { words, seed }
+        Self { words, repeats_share, seed }
     }
 
     /// The `n` copy tasks of `step`.
@@ -60,7 +70,13 @@ impl CopyTasks {
 
     fn copying(&self, rng: &mut impl Rng) -> Trajectory {
         let (n, n_filler) = (between(COPIED, rng), between(FILLER, rng));
-        let words = self.words(n + n_filler, rng);
+        let mut words = self.words(n + n_filler, rng);
+        // No draw without repeats, so that these copy tasks are those of models trained before.
+        if self.repeats_share > 0.0 && rng.random::<f64>() < self.repeats_share {
+            // The first token stays the only one of its kind: it tells where the sequence begins.
+            let repeated = words[1..=n / REPEATS].to_vec();
+            words[1..n].fill_with(|| repeated[rng.random_range(0..repeated.len() as u64) as usize]);
+        }
         let mut copy_task = Trajectory::new();
         copy_task.push_observation(&words);
         copy_task.push_observation(&words[..1]);
@@ -120,8 +136,12 @@ mod tests {
     use super::*;
 
     fn copy_tasks() -> CopyTasks {
+        copy_tasks_with_repeats(0.0)
+    }
+
+    fn copy_tasks_with_repeats(share: f64) -> CopyTasks {
         let tokenizer = BpeTokenizer::train(["red lamp", "blue lamp"], 400, &["<|1|>"]).unwrap();
-        CopyTasks::new(&tokenizer, Seed(3))
+        CopyTasks::new(&tokenizer, share, Seed(3))
     }
 
     #[test]
@@ -132,6 +152,25 @@ mod tests {
             assert_eq!(copy, &page[..n]);
             assert_eq!(page.iter().collect::<HashSet<_>>().len(), page.len());
         }
+    }
+
+    #[test]
+    fn a_share_of_the_copied_sequences_has_repeated_tokens() {
+        let mut repeating = 0;
+        for (place, copy_task) in copy_tasks_with_repeats(0.5).batch(5, 200).iter().enumerate().step_by(2) {
+            let n = copy_task.n_sampled() + 1;
+            let (page, copy) = copy_task.ids.split_at(copy_task.ids.len() - n);
+            assert_eq!(copy, &page[..n], "copy task {place}");
+            assert_eq!(
+                page.iter().filter(|id| **id == page[0]).count(),
+                1,
+                "copy task {place} begins in one place"
+            );
+            let different = copy.iter().collect::<HashSet<_>>().len();
+            assert!(different == n || different <= n / REPEATS + 1, "copy task {place}: {different} of {n}");
+            repeating += usize::from(different < n);
+        }
+        assert!((35..=65).contains(&repeating), "{repeating} of 100");
     }
 
     #[test]

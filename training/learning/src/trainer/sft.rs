@@ -22,7 +22,8 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
         let (step, began) = (trainer.progress.state.step, trainer.progress.clock.seconds());
         let _span = tracing::debug_span!("warm_start_step", step).entered();
         let batch = if step < config.copy_task_steps {
-            CopyTasks::new(&ex.policy.tokenizer, ex.seed()).batch(step, config.batch_episodes)
+            CopyTasks::new(&ex.policy.tokenizer, config.copy_task_repeats, ex.seed())
+                .batch(step, config.batch_episodes)
         } else {
             demonstrations(ex, step, config.batch_episodes)?
         };
