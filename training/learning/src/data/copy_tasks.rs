@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! copying   a b c d … filler a ▸b ▸c ▸d …
-//! repeats   a b c c b d b … filler a ▸b ▸c ▸c ▸b ▸d ▸b …
+//! repeats   a b c d b e f … filler a ▸b ▸c ▸d ▸b ▸e ▸f …
 //! reading   filler a₁b₁ a₂b₂ a₃b₃ filler a₃b₁ a₁b₂ a₂b₃ filler a₂ ▸b₃ a₁ ▸b₂ a₃ ▸b₁
 //!                  └ list of the goal     └ list of the page
 //! ```
@@ -20,8 +20,8 @@
 //!
 //! Where no token occurs twice, the last one tells what follows it. Instructions such as `heathers cotton,
 //! cotton heather` need more, and a model that has seen single occurrences only repeats one word for ever.
-//! So a share of the copied sequences, `warm_start.copy_task_repeats`, has some tokens several times: only
-//! the place of the last copied token tells the next.
+//! So in a share of the copied sequences, `warm_start.copy_task_repeats`, some tokens occur several times:
+//! what follows them is told by the place of the last copied token only.
 
 use rand::Rng;
 use webshop_lm::BpeTokenizer;
@@ -32,8 +32,9 @@ use crate::purpose;
 
 /// Range of the number of copied tokens.
 const COPIED: (u64, u64) = (16, 40);
-/// Copied tokens per different token of a sequence with repeats.
-const REPEATS: usize = 3;
+/// Share of the tokens of a sequence with repeats that occurred in it before. With more than two thirds the
+/// induction head was not learned in 1,000 steps.
+const REPEATED: f64 = 0.25;
 /// Range of the number of pairs in a list.
 const PAIRS: (u64, u64) = (2, 8);
 /// Range of the number of lists, the list of the goal included.
@@ -74,8 +75,11 @@ impl CopyTasks {
         // No draw without repeats, so that these copy tasks are those of models trained before.
         if self.repeats_share > 0.0 && rng.random::<f64>() < self.repeats_share {
             // The first token stays the only one of its kind: it tells where the sequence begins.
-            let repeated = words[1..=n / REPEATS].to_vec();
-            words[1..n].fill_with(|| repeated[rng.random_range(0..repeated.len() as u64) as usize]);
+            for at in 2..n {
+                if rng.random::<f64>() < REPEATED {
+                    words[at] = words[rng.random_range(1..at as u64) as usize];
+                }
+            }
         }
         let mut copy_task = Trajectory::new();
         copy_task.push_observation(&words);
@@ -166,9 +170,7 @@ mod tests {
                 1,
                 "copy task {place} begins in one place"
             );
-            let different = copy.iter().collect::<HashSet<_>>().len();
-            assert!(different == n || different <= n / REPEATS + 1, "copy task {place}: {different} of {n}");
-            repeating += usize::from(different < n);
+            repeating += usize::from(copy.iter().collect::<HashSet<_>>().len() < n);
         }
         assert!((35..=65).contains(&repeating), "{repeating} of 100");
     }
