@@ -1,8 +1,8 @@
 //! Flags that name a catalog, the goals over it, and the rules of the shop.
 
 use anyhow::{Context, bail};
-use webshop_env::{Compat, Shop, ShopConfig};
-use webshop_products::{GoalStyle, OriginalWorld, RawData, Split, SplitRule};
+use webshop_env::{Compat, Shop};
+use webshop_products::{RawData, Split, SplitRule};
 use webshop_training::config::{CatalogConfig, CatalogSize, GoalsChoice};
 use webshop_training::{open_shop, read_catalog};
 
@@ -188,17 +188,13 @@ impl RuledShopArgs {
     }
 
     fn open_original(&self, rule: SplitRule) -> anyhow::Result<Shop> {
-        let style = match self.shop.goals {
-            None | Some(GoalsArg::Synthetic) => GoalStyle::Synthetic,
-            Some(GoalsArg::Human) => GoalStyle::Human,
+        let goals = match self.shop.goals {
+            None | Some(GoalsArg::Synthetic) => GoalsChoice::Synthetic,
+            Some(GoalsArg::Human) => GoalsChoice::Human,
             Some(GoalsArg::Both) => bail!(NOT_BOTH_STYLES),
         };
         let config = self.shop.catalog.config();
-        let world = OriginalWorld::load(&read_catalog(&config)?, style, ORIGINAL_SEED)?;
-        let goals = world.goals.split_by(rule, &world.catalog)?;
-        let shop_config =
-            ShopConfig { compat: Compat::Original, index_cache: config.index_cache, ..ShopConfig::default() };
-        Ok(Shop::with_config(world.catalog, goals, shop_config)?)
+        Ok(open_shop(&CatalogConfig { goals, compat: Compat::Original, split_rule: rule, ..config })?)
     }
 }
 
@@ -211,9 +207,6 @@ impl CompatArgs {
         }
     }
 }
-
-/// Seed of the original's random generator before it loads its catalog, as in the recorded reference data.
-const ORIGINAL_SEED: u64 = 0;
 
 /// Error of `--goals both` with `--compat original`.
 pub(crate) const NOT_BOTH_STYLES: &str =

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use webshop_products::{GoalKind, SplitRule};
+use webshop_env::Compat;
+use webshop_products::{GoalKind, GoalStyle, SplitRule};
 
 /// `[catalog]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,6 +16,8 @@ pub struct CatalogConfig {
     pub size: CatalogSize,
     /// Which of the source's goals to use.
     pub goals: GoalsChoice,
+    /// The rules of the source's shop. Those of the original draw prices and goals as the original does.
+    pub compat: Compat,
     /// The rule that splits goals into training, validation and test goals.
     pub split_rule: SplitRule,
     /// Whether malformed records are skipped and counted; else the first one is an error.
@@ -43,6 +46,7 @@ impl Default for CatalogConfig {
             source: "100".into(),
             size: CatalogSize::All,
             goals: GoalsChoice::Both,
+            compat: Compat::Repaired,
             split_rule: SplitRule::ByFamily,
             skip_bad: false,
             train_on_source: false,
@@ -120,6 +124,15 @@ pub enum GoalsChoice {
 }
 
 impl GoalsChoice {
+    /// The one style of the goals; `None` for both.
+    pub(crate) fn style(self) -> Option<GoalStyle> {
+        match self {
+            Self::Both => None,
+            Self::Human => Some(GoalStyle::Human),
+            Self::Synthetic => Some(GoalStyle::Synthetic),
+        }
+    }
+
     /// The same for a goal set.
     pub(crate) fn kind(self) -> GoalKind {
         match self {

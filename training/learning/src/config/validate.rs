@@ -1,6 +1,7 @@
 //! Checks the ranges of a configuration before any work begins, and warns about unusual values.
 
 use webshop_agent::PromptFormat;
+use webshop_env::Compat;
 
 use crate::config::{
     AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, ModelConfig, PromptConfig,
@@ -31,6 +32,11 @@ impl Config {
             "\"\"",
             "`100`, `1000` or a folder (`--catalog DIR`)",
         )?;
+        let goals = self.catalog.goals;
+        let has_one_style = self.catalog.compat == Compat::Repaired || goals.style().is_some();
+        let one_style =
+            "`human` or `synthetic` if `catalog.compat` is `original`, whose goals are of one style";
+        require(has_one_style, "catalog.goals", "both", one_style)?;
         let auxiliary = self.catalog.auxiliary_shops;
         at_most("catalog.auxiliary_shops", auxiliary, MAX_SHOPS)?;
         let is_trained_on = self.catalog.train_on_source || auxiliary > 0;

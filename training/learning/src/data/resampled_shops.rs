@@ -2,7 +2,8 @@
 //!
 //! Each shop has other products in another order, prices and price limits of its own, and all goals of its products; a
 //! share of them has its words permuted ([`ExchangeableWords`]) and only synthetic goals. A product with a validation or test goal is in none of them, nor is one of its family ([`family_members`]) without
-//! goals. The other products without goals are among those that results list.
+//! goals. The other products without goals are among those that results list. A leaky split rule, whose test goals are training
+//! goals, holds no product out.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,7 +70,10 @@ fn products(shop: &Shop) -> (BTreeSet<&str>, BTreeSet<&str>) {
     let with_goals = |split: Split| -> BTreeSet<ProductIdx> {
         shop.goals().split(split).iter().map(|&goal| shop.goals().get(goal).product).collect()
     };
-    let held_out: BTreeSet<ProductIdx> = &with_goals(Split::Validation) | &with_goals(Split::Test);
+    let held_out: BTreeSet<ProductIdx> = match shop.goals().split_rule().is_leaky() {
+        true => BTreeSet::new(),
+        false => &with_goals(Split::Validation) | &with_goals(Split::Test),
+    };
     let training = &with_goals(Split::Train) - &held_out;
     let near = family_members(shop.catalog(), &held_out);
     let all = (0..shop.catalog().products().len() as u32).map(ProductIdx);
@@ -80,7 +84,7 @@ fn products(shop: &Shop) -> (BTreeSet<&str>, BTreeSet<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use webshop_products::{GoalStyle, Price};
+    use webshop_products::{GoalStyle, Price, SplitRule};
 
     use super::*;
     use crate::config::Config;
@@ -120,6 +124,17 @@ mod tests {
         let all = CatalogConfig { auxiliary_shops: 1, auxiliary_products: 1000, ..config };
         let all = resampled_shops(&all, &shop).unwrap();
         assert_eq!(all[0].catalog().products().len(), allowed.len());
+    }
+
+    #[test]
+    fn a_leaky_split_rule_holds_no_product_out() {
+        let leaky = CatalogConfig { split_rule: SplitRule::VerlAgent, ..config(1, 20, 0.0) };
+        let shop = open_shop(&leaky).unwrap();
+        let with_goals: BTreeSet<&str> =
+            shop.goals().goals().iter().map(|goal| shop.catalog().get(goal.product).id.as_str()).collect();
+        let (training, others) = products(&shop);
+        assert_eq!(training, with_goals);
+        assert_eq!(training.len() + others.len(), shop.catalog().products().len());
     }
 
     #[test]

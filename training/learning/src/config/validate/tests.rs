@@ -47,6 +47,11 @@ fn values_out_of_range_are_refused_with_the_range() {
             "configuration key `catalog.source` must be `100`, `1000` or a folder (`--catalog DIR`), not \"\"",
         ),
         (
+            "catalog.compat=original",
+            "configuration key `catalog.goals` must be `human` or `synthetic` if `catalog.compat` is `original`, \
+             whose goals are of one style, not both",
+        ),
+        (
             "catalog.auxiliary_permuted_share=0.5",
             "configuration key `catalog.auxiliary_permuted_share` must be 0 if `catalog.auxiliary_source` is `generator`, \
              whose shops have words of their own, not 0.5",
