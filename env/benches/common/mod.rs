@@ -7,10 +7,6 @@ use std::sync::Arc;
 use webshop_env::{Action, AvailableActions, Shop, ShopConfig};
 use webshop_products::{CatalogSource, GoalId, GoalKind, Purpose, Seed, SourceConfig, Split};
 
-/// That of the program.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The catalog and the goals that the command line names; by default `1000` and both kinds. The search index
 /// is cached in the folder `index_cache`.
 ///
