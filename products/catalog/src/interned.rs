@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
+
 /// The texts seen so far; needed only while products or goals are made.
 #[derive(Default)]
-pub(crate) struct Texts(HashSet<Arc<str>>);
+pub(crate) struct Texts(HashSet<Arc<str>, FixedState>);
 
 impl Texts {
     /// The shared copy of `text`.

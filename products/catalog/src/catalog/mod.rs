@@ -13,6 +13,7 @@ pub(crate) mod statistics;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
 use crate::catalog::price::{Price, Pricing};
@@ -30,7 +31,7 @@ const NO_ATTRIBUTES: &str = "DUMMY_ATTR";
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     products: Vec<Product>,
-    positions: HashMap<ProductId, ProductIdx>,
+    positions: HashMap<ProductId, ProductIdx, FixedState>,
 }
 
 impl Catalog {
@@ -160,9 +161,9 @@ impl CatalogMaker {
 
 /// Lower-cases names (the last of two equal ones gives the values) and cleans values.
 fn options(raw: &IndexMap<String, Option<Vec<RawOption>>>, texts: &mut Texts) -> Box<[OptionGroup]> {
-    let mut groups: IndexMap<String, Box<[OptionValue]>> = IndexMap::new();
+    let mut groups: IndexMap<String, Box<[OptionValue]>, FixedState> = IndexMap::default();
     // As in the original, one table of images serves all groups of a product.
-    let mut images: IndexMap<Arc<str>, Option<&str>> = IndexMap::new();
+    let mut images: IndexMap<Arc<str>, Option<&str>, FixedState> = IndexMap::default();
     for (name, values) in raw {
         let Some(values) = values else { continue };
         let values = values.iter().map(|value| {

@@ -1,19 +1,16 @@
 //! Reads and writes the three files.
 //!
-//! Records are read one at a time and converted to their types at once: the JSON of a file is never held
-//! completely, and records beyond a limit take no memory.
+//! The JSON of a file is never held completely, and records beyond a limit take no memory.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use indexmap::IndexMap;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
 
-use super::record::read_record;
+use super::record::{parse_item, parse_record};
+use super::records::read_records;
 use super::skipped::{BadRecords, Skipped};
 use super::writing::{DirWriter, RecordWriter};
 use super::{HUMAN, INSTRUCTIONS, ITEMS, RawData, RawHumanInstruction, RawInstruction, RawItem, io_error};
@@ -134,16 +131,19 @@ pub(crate) fn read_files(
 ) -> Result<(), DataError> {
     let short = limit.is_some_and(|limit| limit <= 1_000);
     let [items, instructions, human] = [ITEMS, INSTRUCTIONS, HUMAN].map(|stem| find(dir, stem, short));
-    read_records(&items?, limit, bad, |asin, record| {
-        sink(
-            RawItem::from_record(record)
-                .map_or_else(|problem| RawRecord::Malformed(asin, problem), RawRecord::Item),
-        )
+    let (items, instructions, human) = (items?, instructions?, human?);
+    read_records(&items, limit, bad, parse_item, |asin, content| {
+        sink(match content {
+            Ok(item) => RawRecord::Item(item),
+            Err(problem) => RawRecord::Malformed(asin.to_owned(), problem),
+        })
     })?;
-    read_records(&instructions?, None, bad, |asin, record| {
-        sink(RawRecord::Instruction(asin, read_record(record)?))
+    read_records(&instructions, None, bad, parse_record, |asin, content| {
+        sink(RawRecord::Instruction(asin.to_owned(), content?))
     })?;
-    read_records(&human?, None, bad, |asin, record| sink(RawRecord::Human(asin, read_record(record)?)))
+    read_records(&human, None, bad, parse_record, |asin, content| {
+        sink(RawRecord::Human(asin.to_owned(), content?))
+    })
 }
 
 /// The file in `dir` whose name begins with `stem`.
@@ -163,100 +163,12 @@ fn find(dir: &Path, stem: &'static str, short: bool) -> Result<PathBuf, DataErro
 }
 
 /// Opens a text file for reading, decompressed if its name ends in `.gz`.
-pub fn open_text(path: &Path) -> Result<Box<dyn BufRead>, DataError> {
+pub fn open_text(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     let file = File::open(path).map_err(io_error("open", path))?;
     let gzipped = path.extension().is_some_and(|extension| extension == "gz");
-    let reader: Box<dyn Read> = if gzipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    let reader: Box<dyn Read + Send> =
+        if gzipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
     Ok(Box::new(BufReader::with_capacity(BUFFER, reader)))
-}
-
-/// Passes the records of a JSON list or object to `sink` with their key (the ASIN, in a list).
-fn read_records(
-    path: &Path,
-    limit: Option<usize>,
-    bad: &mut BadRecords,
-    sink: impl FnMut(String, Value) -> Result<(), FieldProblem>,
-) -> Result<(), DataError> {
-    // serde_json takes single bytes, which are only cheap from a reader of known type.
-    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, open_text(path)?));
-    let mut problem = None;
-    let records = Receiver { path, limit, sink, bad, problem: &mut problem };
-    let outcome = records.deserialize(&mut json).and_then(|()| json.end());
-    match (problem, outcome) {
-        (Some(problem), _) => Err(problem),
-        (None, Ok(())) => Ok(()),
-        (None, Err(source)) if source.is_io() => {
-            Err(DataError::Io { action: "read", path: path.into(), source: source.into() })
-        }
-        (None, Err(source)) => Err(DataError::Json { path: path.into(), source }),
-    }
-}
-
-/// The visitor of [`read_records`]; a refused record ends the reading and is stored in `problem`.
-struct Receiver<'a, F> {
-    path: &'a Path,
-    limit: Option<usize>,
-    sink: F,
-    bad: &'a mut BadRecords,
-    problem: &'a mut Option<DataError>,
-}
-
-impl<F: FnMut(String, Value) -> Result<(), FieldProblem>> Receiver<'_, F> {
-    fn accept<E: serde::de::Error>(&mut self, record: usize, asin: String, value: Value) -> Result<(), E> {
-        let Err(problem) = (self.sink)(asin.clone(), value) else { return Ok(()) };
-        let file = self.path.display().to_string();
-        let problem = DataError::Record { file, record, asin, problem };
-        self.bad.meet(problem).map_err(|problem| {
-            *self.problem = Some(problem);
-            E::custom("a record breaks the format")
-        })
-    }
-}
-
-impl<'de, F> DeserializeSeed<'de> for Receiver<'_, F>
-where
-    F: FnMut(String, Value) -> Result<(), FieldProblem>,
-{
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de, F> Visitor<'de> for Receiver<'_, F>
-where
-    F: FnMut(String, Value) -> Result<(), FieldProblem>,
-{
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list or an object of records")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
-        let limit = self.limit.unwrap_or(usize::MAX);
-        let mut n_read = 0;
-        while n_read < limit {
-            let Some(value) = list.next_element::<Value>()? else {
-                return Ok(());
-            };
-            n_read += 1;
-            let asin = value.get("asin").and_then(Value::as_str).unwrap_or("?").to_owned();
-            self.accept(n_read, asin, value)?;
-        }
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        let mut n_read = 0;
-        while let Some((asin, value)) = map.next_entry::<String, Value>()? {
-            n_read += 1;
-            self.accept(n_read, asin, value)?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

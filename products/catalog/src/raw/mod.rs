@@ -9,7 +9,9 @@
 
 mod files;
 mod record;
+mod records;
 mod skipped;
+mod splitter;
 mod writing;
 
 pub use files::open_text;

@@ -1,7 +1,7 @@
 //! Checked reading of one record of the original's files.
 //!
-//! [`read_record`] reads a JSON value into its type and names the field at fault. The functions after it read
-//! the fields for which the original accepts more than one JSON type.
+//! [`parse_item`] and [`parse_record`] read the JSON of a record into its type and name the field at fault. The
+//! functions after them read the fields for which the original accepts more than one JSON type.
 
 use std::fmt;
 
@@ -12,6 +12,7 @@ use serde::de::{
 };
 use serde_json::Value;
 
+use super::records::Record;
 use super::{RawInstruction, RawItem, RawOption};
 use crate::catalog::price::Pricing;
 use crate::catalog::product::ProductId;
@@ -20,33 +21,58 @@ use crate::error::FieldProblem;
 /// Option names with their values.
 type Options = IndexMap<String, Option<Vec<RawOption>>>;
 
+/// Parses a record under its key.
+///
+/// # Errors
+/// That it is not JSON.
+pub(super) fn parse_record<T: DeserializeOwned>(
+    key: Option<String>,
+    json: &[u8],
+) -> serde_json::Result<Record<T>> {
+    // Nearly all records are well formed, and a value of its JSON costs time.
+    let content = match serde_json::from_slice(json) {
+        Ok(record) => Ok(record),
+        Err(_) => read_record(serde_json::from_slice(json)?),
+    };
+    Ok(Record { asin: key.unwrap_or_else(no_asin), content })
+}
+
+/// Parses a product record, which holds its ASIN. Of a record that the original skips for its ASIN only the
+/// ASIN is read, because the original looks at no other field of it.
+///
+/// # Errors
+/// That it is not JSON.
+pub(super) fn parse_item(key: Option<String>, json: &[u8]) -> serde_json::Result<Record<RawItem>> {
+    if let Ok(item) = serde_json::from_slice::<RawItem>(json) {
+        return Ok(Record { asin: key.unwrap_or_else(|| item.asin.clone()), content: Ok(item) });
+    }
+    let value: Value = serde_json::from_slice(json)?;
+    let asin = value.get("asin").and_then(Value::as_str).map(str::to_owned);
+    let content = read_record(value).or_else(|problem| match &asin {
+        Some(asin) if ProductId::of_record(asin).is_none() => {
+            Ok(RawItem { asin: asin.clone(), ..RawItem::default() })
+        }
+        _ => Err(problem),
+    });
+    Ok(Record { asin: key.or(asin).unwrap_or_else(no_asin), content })
+}
+
+/// Stands in messages for the ASIN of a record that has none.
+fn no_asin() -> String {
+    "?".to_owned()
+}
+
 /// Reads a record; the error names the field by its path, such as `customization_options.color[0].value`.
-pub(super) fn read_record<T: DeserializeOwned>(value: Value) -> Result<T, FieldProblem> {
-    // Nearly all records are well formed, and recording the path costs time.
-    T::deserialize(&value).or_else(|_| {
-        serde_path_to_error::deserialize(value).map_err(|error| {
-            let path = error.path().to_string();
-            // The path of the record itself.
-            let field = if path == "." { "" } else { &path };
-            FieldProblem::new(field, error.inner().to_string())
-        })
+fn read_record<T: DeserializeOwned>(value: Value) -> Result<T, FieldProblem> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        // The path of the record itself.
+        let field = if path == "." { "" } else { &path };
+        FieldProblem::new(field, error.inner().to_string())
     })
 }
 
 impl RawItem {
-    /// Reads a product record. Of a record that the original skips for its ASIN only the ASIN is read,
-    /// because the original looks at no other field of it.
-    pub(crate) fn from_record(record: Value) -> Result<Self, FieldProblem> {
-        let asin = record.get("asin").and_then(Value::as_str);
-        match asin.filter(|asin| ProductId::of_record(asin).is_none()) {
-            Some(asin) => {
-                let asin = asin.to_owned();
-                Ok(read_record(record).unwrap_or(Self { asin, ..Self::default() }))
-            }
-            None => read_record(record),
-        }
-    }
-
     /// The price in the `pricing` field.
     pub(crate) fn price(&self) -> Result<Pricing, FieldProblem> {
         Pricing::parse(&self.pricing).map_err(|problem| FieldProblem::new("pricing", problem))
@@ -222,6 +248,10 @@ mod tests {
 
     use super::*;
 
+    fn parsed(record: &Value) -> Result<RawItem, FieldProblem> {
+        parse_item(None, record.to_string().as_bytes()).unwrap().content
+    }
+
     fn item() -> Value {
         json!({
             "asin": "B0", "name": "Lamp", "pricing": null, "category": "garden", "query": "lamps",
@@ -232,7 +262,7 @@ mod tests {
 
     #[test]
     fn single_texts_and_falsy_values_read_as_in_the_original() {
-        let item = RawItem::from_record(item()).unwrap();
+        let item = parsed(&item()).unwrap();
         assert_eq!(item.small_description, [""]);
         assert_eq!(item.pricing, "");
         assert!(item.customization_options.is_empty());
@@ -244,12 +274,12 @@ mod tests {
             let mut record = item();
             record["pricing"] = nothing.clone();
             record["customization_options"] = nothing.clone();
-            let read = RawItem::from_record(record).unwrap();
+            let read = parsed(&record).unwrap();
             assert_eq!((read.pricing.as_str(), read.customization_options.len()), ("", 0), "{nothing}");
         }
         let mut record = item();
         record["customization_options"] = json!({"a": null, "b": [], "c": "", "d": {}});
-        let read = RawItem::from_record(record).unwrap().customization_options;
+        let read = parsed(&record).unwrap().customization_options;
         assert_eq!(read.values().filter(|values| values.as_deref() == Some(&[])).count(), 3);
     }
 
@@ -258,7 +288,7 @@ mod tests {
         let mut record = item();
         record["images"] = json!([null, "b"]);
         record["customization_options"] = json!({"color": [{"value": "red", "image": 3}]});
-        let read = RawItem::from_record(record).unwrap();
+        let read = parsed(&record).unwrap();
         assert_eq!(read.images, ["", "b"]);
         assert_eq!(read.customization_options["color"].as_ref().unwrap()[0].image, None);
     }
@@ -266,7 +296,7 @@ mod tests {
     #[test]
     fn a_skipped_record_may_lack_fields() {
         for asin in ["nan", "B0123456789"] {
-            let read = RawItem::from_record(json!({"asin": asin, "name": null})).unwrap();
+            let read = parsed(&json!({"asin": asin, "name": null})).unwrap();
             assert_eq!(read, RawItem { asin: asin.into(), ..RawItem::default() });
         }
     }
@@ -291,10 +321,10 @@ mod tests {
         for (field, value, message) in cases {
             let mut record = item();
             record[field] = value;
-            assert_eq!(RawItem::from_record(record).unwrap_err().to_string(), message);
+            assert_eq!(parsed(&record).unwrap_err().to_string(), message);
         }
         let mut record = item();
         record.as_object_mut().unwrap().remove("query");
-        assert_eq!(RawItem::from_record(record).unwrap_err().to_string(), "missing field `query`");
+        assert_eq!(parsed(&record).unwrap_err().to_string(), "missing field `query`");
     }
 }

@@ -107,10 +107,28 @@ fn a_bad_record_is_named_with_its_file_number_and_field() {
 }
 
 #[test]
+fn many_records_keep_their_order_and_their_numbers() {
+    let mut items: Vec<String> = (0..600).map(|at| item(&format!("B{at}"))).collect();
+    let dir = folder(&[
+        ("items_shuffle.json", &format!("[{}]", items.join(","))),
+        ("items_ins_v2.json", "{}"),
+        ("items_human_ins.json", "{}"),
+    ]);
+    let read = RawData::read_dir(dir.path(), None).unwrap().items;
+    assert!(read.iter().map(|item| item.asin.clone()).eq((0..600).map(|at| format!("B{at}"))));
+    // The first error of the file is the one that is named, though the list is not closed either.
+    items[519] = items[519].replace(r#""name":"""#, r#""name":7"#);
+    let message = failure(&format!("[{}", items.join(",")));
+    assert!(message.starts_with("`/items_shuffle.json`, record 520 (`B519`): field `name`"), "{message}");
+}
+
+#[test]
 fn broken_json_is_named_with_its_line() {
     let message = failure("[\n{");
     assert!(message.starts_with("`/items_shuffle.json` is not valid JSON: EOF"), "{message}");
     assert!(message.ends_with("line 2 column 1"), "{message}");
+    let message = failure(&format!("[\n{},\n{{\"asin\": tru}}]", item("B1")));
+    assert!(message.contains("expected ident at line 4 column"), "{message}");
     let message = failure("7");
     assert!(message.contains("expected a list or an object of records"), "{message}");
 }
