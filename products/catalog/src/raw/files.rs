@@ -2,11 +2,10 @@
 //!
 //! The JSON of a file is never held completely, and records beyond a limit take no memory.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
 use indexmap::IndexMap;
 
 use super::record::{parse_item, parse_record};
@@ -19,9 +18,6 @@ use crate::error::{DataError, FieldProblem};
 
 /// Marks the files with the original's first thousand products.
 const THOUSAND: &str = "_1000";
-
-/// Bytes read at a time.
-const BUFFER: usize = 1 << 16;
 
 impl RawData {
     /// Reads the three files in `dir`, uncompressed or gzipped: `items_shuffle*.json`,
@@ -160,15 +156,6 @@ fn find(dir: &Path, stem: &'static str, short: bool) -> Result<PathBuf, DataErro
     names.sort_by_key(|name| (name.contains(THOUSAND) != short, name.clone()));
     let name = names.first().ok_or(DataError::MissingFile { dir: dir.into(), stem })?;
     Ok(dir.join(name))
-}
-
-/// Opens a text file for reading, decompressed if its name ends in `.gz`.
-pub fn open_text(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
-    let file = File::open(path).map_err(io_error("open", path))?;
-    let gzipped = path.extension().is_some_and(|extension| extension == "gz");
-    let reader: Box<dyn Read + Send> =
-        if gzipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
-    Ok(Box::new(BufReader::with_capacity(BUFFER, reader)))
 }
 
 #[cfg(test)]

@@ -8,14 +8,15 @@
 //! [`crate::GoalSet`] interpret them.
 
 mod files;
+mod open;
 mod record;
 mod records;
 mod skipped;
 mod splitter;
 mod writing;
 
-pub use files::open_text;
 pub(crate) use files::{RawRecord, read_files};
+pub use open::open_text;
 pub(crate) use skipped::BadRecords;
 pub use skipped::Skipped;
 pub(crate) use writing::DirWriter;

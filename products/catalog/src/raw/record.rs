@@ -12,7 +12,6 @@ use serde::de::{
 };
 use serde_json::Value;
 
-use super::records::Record;
 use super::{RawInstruction, RawItem, RawOption};
 use crate::catalog::price::Pricing;
 use crate::catalog::product::ProductId;
@@ -20,6 +19,14 @@ use crate::error::FieldProblem;
 
 /// Option names with their values.
 type Options = IndexMap<String, Option<Vec<RawOption>>>;
+
+/// One record.
+pub(super) struct Record<T> {
+    /// The ASIN in a record of a list, `?` if it has none; the key in an object.
+    pub(super) asin: String,
+    /// The record, or what is wrong with it.
+    pub(super) content: Result<T, FieldProblem>,
+}
 
 /// Parses a record under its key.
 ///

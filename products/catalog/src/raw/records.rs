@@ -12,8 +12,9 @@ use std::thread;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::files::open_text;
 use super::io_error;
+use super::open::open_text;
+use super::record::Record;
 use super::skipped::BadRecords;
 use super::splitter::{Broken, Splitter};
 use crate::error::{DataError, FieldProblem};
@@ -21,14 +22,6 @@ use crate::error::{DataError, FieldProblem};
 /// Records passed from one thread to the other at a time, and how many such batches may wait.
 const BATCH: usize = 256;
 const MOST_WAITING: usize = 4;
-
-/// One record.
-pub(super) struct Record<T> {
-    /// The ASIN in a record of a list, `?` if it has none; the key in an object.
-    pub(super) asin: String,
-    /// The record, or what is wrong with it.
-    pub(super) content: Result<T, FieldProblem>,
-}
 
 /// Passes the records of a JSON list or object to `sink`, each with its ASIN; of a list at most `limit`.
 /// `parse` makes a record of its key, if it has one, and its JSON. What `sink` refuses is a bad record.

@@ -1,5 +1,7 @@
 //! Reading, writing and error messages.
 
+use std::fs::File;
+
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
