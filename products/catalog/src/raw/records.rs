@@ -1,7 +1,7 @@
 //! Reads the records of one file.
 //!
-//! One thread splits the file and parses the records, the calling thread uses them: a million products take
-//! minutes of both. The records arrive in the order of the file.
+//! One thread splits the file and parses the records, the calling thread uses them, since both take about as
+//! long. The records arrive in the order of the file.
 
 use std::fmt;
 use std::io::{self, BufRead};
