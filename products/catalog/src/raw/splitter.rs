@@ -118,7 +118,7 @@ impl<R: BufRead> Splitter<R> {
     fn quoted_or_bracketed(&mut self) -> Result<usize, Broken> {
         let (mut length, mut depth, mut is_quoted) = (0, 0_usize, false);
         loop {
-            // An escaped byte may be still unread.
+            // An escaped byte may still be unread.
             let Some(rest) = self.buffer.get(self.at + length..).filter(|rest| !rest.is_empty()) else {
                 if !self.read_more()? {
                     return Err(Broken::Json);
