@@ -1,15 +1,12 @@
 //! Opening a shop from its arguments; shops with equal arguments are one.
 
-use serde::Deserialize;
 use std::collections::HashMap;
 use std::error::Error;
-use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use webshop_env::{Compat, NounTable, Shop, ShopConfig, user_index_cache};
 use webshop_products::{
     CatalogSource, EmbeddedCatalog, GoalKind, GoalStyle, OriginalWorld, RawData, Seed, SourceConfig,
-    open_text,
 };
 
 type Fault = Box<dyn Error + Send + Sync>;
@@ -48,7 +45,7 @@ impl Arguments {
     }
 
     fn open(&self) -> Result<Shop, Fault> {
-        let nouns = self.nouns.as_deref().map(|file| read_nouns(Path::new(file))).transpose()?;
+        let nouns = self.nouns.as_deref().map(|file| NounTable::read(Path::new(file))).transpose()?;
         let config = ShopConfig {
             nouns: nouns.unwrap_or_default(),
             index_cache: self.index_cache(),
@@ -109,25 +106,4 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
     texts.dedup();
     texts.join(": ")
-}
-
-/// A line of a file of nouns.
-#[derive(Deserialize)]
-struct TitleNouns {
-    name: String,
-    nouns: Vec<String>,
-}
-
-/// The nouns of titles in a file of JSON lines with `name` and `nouns`.
-fn read_nouns(file: &Path) -> Result<NounTable, Fault> {
-    let mut known = HashMap::new();
-    for (number, line) in open_text(file)?.lines().enumerate() {
-        let fault = |error: Fault| format!("`{}`, line {}: {error}", file.display(), number + 1);
-        let line = line.map_err(|error| fault(error.into()))?;
-        if !line.trim().is_empty() {
-            let title: TitleNouns = serde_json::from_str(&line).map_err(|error| fault(error.into()))?;
-            known.insert(title.name, title.nouns);
-        }
-    }
-    Ok(NounTable::new(known))
 }

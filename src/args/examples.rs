@@ -7,12 +7,11 @@ use anyhow::{Result, ensure};
 use serde::Serialize;
 use webshop_agent::next_action::Example;
 use webshop_env::{RESULTS_PER_PAGE, ShopFingerprint};
-use webshop_products::{Split, SplitRule};
+use webshop_products::{Split, SplitRule, read_json_lines};
 use webshop_training::config::{Mix, ShopR1Config};
 use webshop_training::{Steps, TaskSet};
 
 use super::shop::{ShopArgs, SplitArg, SplitRuleArgs};
-use crate::jsonl;
 
 /// Flags that `--data` excludes, by clap's ids.
 const OF_A_SHOP: [&str; 8] =
@@ -103,7 +102,7 @@ impl ExamplesArgs {
 
     fn of_file(&self, path: &Path) -> Result<(Vec<Example>, Origin)> {
         let split = self.split.map(Split::from).filter(|split| *split != Split::All);
-        let mut examples: Vec<Example> = jsonl::read_file(path)?;
+        let mut examples: Vec<Example> = read_json_lines(path)?;
         examples.retain(|example| split.is_none_or(|split| example.split == split.to_string()));
         examples.truncate(self.examples as usize);
         Ok((examples, Origin::File { path: path.to_owned(), split }))

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 use webshop_env::{Compat, NounTable, Shop, ShopConfig};
-use webshop_products::{GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, RawData, Seed};
+use webshop_products::{
+    GoalKind, GoalRecord, GoalSet, GoalStyle, OriginalWorld, RawData, Seed, read_json_lines,
+};
 use webshop_pycompat::PythonRandom;
 use webshop_training::{open_catalog_source, read_catalog};
 
 use super::shop::{CatalogArgs, CompatArgs, NOT_BOTH_STYLES, cannot_open};
-use crate::jsonl;
 
 /// A catalog, its goals, and the rules of the shop.
 #[derive(clap::Args, Clone)]
@@ -45,9 +45,7 @@ pub(crate) struct NounsArgs {
 impl NounsArgs {
     /// The table of the file; `None` if no file is given.
     pub(crate) fn read(&self) -> Result<Option<NounTable>> {
-        let Some(file) = &self.nouns else { return Ok(None) };
-        let titles = jsonl::read_file::<TitleNouns>(file)?;
-        Ok(Some(NounTable::new(titles.into_iter().map(|line| (line.name, line.nouns)).collect())))
+        Ok(self.nouns.as_deref().map(NounTable::read).transpose()?)
     }
 }
 
@@ -69,13 +67,6 @@ impl FromStr for GoalSource {
             file => Self::File(file.into()),
         })
     }
-}
-
-/// A line of the file of `--nouns`.
-#[derive(Deserialize)]
-struct TitleNouns {
-    name: String,
-    nouns: Vec<String>,
 }
 
 /// A shop under the original rules, with the state of the original's server.
@@ -121,7 +112,7 @@ impl RulesArgs {
                     bail!(NOT_BOTH_STYLES)
                 }
                 Some(GoalSource::File(file)) => {
-                    let goals: Vec<GoalRecord> = jsonl::read_file(file)?;
+                    let goals: Vec<GoalRecord> = read_json_lines(file)?;
                     OriginalWorld::with_goals(&data, &goals, self.seed)?
                 }
             };
@@ -144,7 +135,7 @@ impl RulesArgs {
             None | Some(GoalSource::Instructions(_)) => source.into_goals()?,
             Some(GoalSource::File(file)) => {
                 let catalog = source.into_catalog();
-                let goals = jsonl::read_file::<GoalRecord>(file)?;
+                let goals = read_json_lines::<GoalRecord>(file)?;
                 let goals = goals.iter().map(|goal| Ok(goal.to_goal(&catalog)?));
                 let goals = GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?);
                 (catalog, goals)

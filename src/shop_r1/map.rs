@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use webshop_agent::next_action::{BuyNowAs, NextAction, WrittenAction};
 use webshop_env::{Action, AvailableActions};
+use webshop_products::read_fields;
 
 use crate::jsonl;
 use crate::output::outln;
@@ -55,7 +56,7 @@ pub(crate) fn run(MapArgs {}: MapArgs) -> Result<ExitCode> {
 }
 
 fn map(object: &mut Value) -> Result<()> {
-    let Row { webshop, action, page, opts: Options { buy_now_as } } = jsonl::from_value(object)?;
+    let Row { webshop, action, page, opts: Options { buy_now_as } } = read_fields(&*object)?;
     match (webshop, action, page) {
         (Some(text), None, page) => {
             let Ok(action) = text.parse::<Action>();

@@ -7,8 +7,7 @@ use anyhow::Result;
 use serde::Deserialize;
 use webshop_agent::next_action::{Example, FormatMode, NextAction, NextActionCompletion};
 use webshop_evaluation::next_action::{Exactness, is_exact};
-
-use crate::jsonl;
+use webshop_products::read_json_lines;
 
 /// The fields used of a line that `webshop shop-r1 eval --out` wrote.
 #[derive(Deserialize)]
@@ -32,7 +31,7 @@ impl Row {
 /// Replaces the rationales of the examples by those in `file` with the same ids, also in the contexts of
 /// later examples. Returns the number of examples with a new rationale.
 pub(crate) fn replace(examples: &mut [Example], file: &Path) -> Result<usize> {
-    let rows: Vec<Row> = jsonl::read_file(file)?;
+    let rows: Vec<Row> = read_json_lines(file)?;
     let new = rows.into_iter().filter_map(|row| Some((row.rationale()?, row.id)));
     let new: BTreeMap<String, String> = new.map(|(rationale, id)| (id, rationale)).collect();
     let mut n_replaced = 0;

@@ -10,6 +10,7 @@ use webshop_evaluation::mean;
 use webshop_evaluation::next_action::{
     Attempt, Exactness, RepoConfig, RewardConfig, ShopR1Breakdown, ShopR1Reward, Similarity, is_exact,
 };
+use webshop_products::read_fields;
 
 use crate::jsonl;
 use crate::output::outln;
@@ -139,7 +140,7 @@ fn read_overrides(overrides: &[String]) -> Result<Map<String, Value>> {
 }
 
 fn add_score(object: &mut Value, base: &RewardConfig) -> Result<()> {
-    let row: Row = jsonl::from_value(object)?;
+    let row: Row = read_fields(&*object)?;
     let (reward, certainty) = match row.suite {
         Suite::Paper => {
             let reward = ShopR1Reward::Hierarchical(base.with(&row.cfg_overrides)?);

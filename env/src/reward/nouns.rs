@@ -7,7 +7,10 @@
 //! kind look a little less alike; a reward requires a fifth of the nouns.
 
 use std::collections::{BTreeMap, HashMap};
-use webshop_products::Digest;
+use std::path::Path;
+
+use serde::Deserialize;
+use webshop_products::{DataError, Digest, read_json_lines};
 
 /// Words that are not nouns in a product's title.
 #[rustfmt::skip]
@@ -38,7 +41,23 @@ pub struct NounTable {
     digest: Option<Digest>,
 }
 
+/// A line of a file of nouns.
+#[derive(Deserialize)]
+struct TitleNouns {
+    name: String,
+    nouns: Vec<String>,
+}
+
 impl NounTable {
+    /// The table in a file of JSON lines, each with `name`, the title, and `nouns`, a list.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line is malformed.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let titles = read_json_lines::<TitleNouns>(path)?;
+        Ok(Self::new(titles.into_iter().map(|line| (line.name, line.nouns)).collect()))
+    }
+
     /// A table of title → its nouns, lower case, in order, with repeats.
     pub fn new(known: HashMap<String, Vec<String>>) -> Self {
         let sorted: BTreeMap<&String, &Vec<String>> = known.iter().collect();
@@ -94,6 +113,19 @@ mod tests {
         let table = NounTable::new(known);
         assert_eq!(table.nouns("Red Lamp"), ["lamp"]);
         assert_eq!(table.nouns("Blue Desk Lamp"), ["desk", "lamp"]);
+    }
+
+    #[test]
+    fn a_table_is_read_from_lines() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let read = |text: &str| {
+            std::fs::write(&file, text).expect("it can be written");
+            NounTable::read(file.path()).map_err(|error| error.to_string())
+        };
+        let table = read("{\"name\": \"Red Lamp\", \"nouns\": [\"lamp\"]}\n\n").expect("the line is valid");
+        assert_eq!(table, NounTable::new(HashMap::from([("Red Lamp".to_owned(), vec!["lamp".to_owned()])])));
+        let refusal = read("\n{\"name\": \"Red Lamp\"}\n").expect_err("the nouns are missing");
+        assert!(refusal.ends_with("`, line 2: missing field `nouns` at column 20"), "{refusal}");
     }
 
     #[test]

@@ -61,6 +61,16 @@ pub enum DataError {
         /// The existing file.
         path: PathBuf,
     },
+    /// A line of JSON lines is malformed, or cannot be read.
+    #[error("{input}, line {line}: {problem}")]
+    Line {
+        /// The file, in backticks, or another name of what is read.
+        input: String,
+        /// The number of the line, counting from 1.
+        line: usize,
+        /// The field and the problem.
+        problem: FieldProblem,
+    },
     /// A record is malformed.
     #[error("`{file}`, record {record} (`{asin}`): {problem}")]
     Record {

@@ -22,7 +22,9 @@
 
 mod digest;
 mod error;
+mod fields;
 mod interned;
+mod json_lines;
 mod seed;
 
 mod raw;
@@ -42,6 +44,7 @@ pub use catalog::source::{CatalogSource, SourceConfig};
 pub use catalog::statistics::{CatalogStatistics, Spread};
 pub use digest::{Digest, InvalidDigest, hex};
 pub use error::{DataError, FieldProblem};
+pub use fields::read_fields;
 pub use generate::{generate, write_generated};
 pub use goal::families::family_members;
 pub use goal::fingerprint::GoalDigests;
@@ -49,6 +52,7 @@ pub use goal::set::GoalSet;
 pub use goal::split::{Split, UnknownSplit};
 pub use goal::split_rule::{SplitRule, UnknownSplitRule};
 pub use goal::{Goal, GoalId, GoalKind, GoalStyle, WantedOption};
+pub use json_lines::{json_lines, read_json_lines};
 pub use original::goal_record::{GoalRecord, RecordedOptions};
 pub use original::world::{GoalDraw, OriginalWorld};
 pub use raw::{RawData, RawHumanInstruction, RawInstruction, RawItem, RawOption, Skipped, open_text};

@@ -16,6 +16,7 @@ use super::{RawInstruction, RawItem, RawOption};
 use crate::catalog::price::Pricing;
 use crate::catalog::product::ProductId;
 use crate::error::FieldProblem;
+use crate::fields::read_fields;
 
 /// Option names with their values.
 type Options = IndexMap<String, Option<Vec<RawOption>>>;
@@ -39,7 +40,7 @@ pub(super) fn parse_record<T: DeserializeOwned>(
     // Nearly all records are well formed, and a value of its JSON costs time.
     let content = match serde_json::from_slice(json) {
         Ok(record) => Ok(record),
-        Err(_) => read_record(serde_json::from_slice(json)?),
+        Err(_) => read_fields(serde_json::from_slice::<Value>(json)?),
     };
     Ok(Record { asin: key.unwrap_or_else(no_asin), content })
 }
@@ -55,7 +56,7 @@ pub(super) fn parse_item(key: Option<String>, json: &[u8]) -> serde_json::Result
     }
     let value: Value = serde_json::from_slice(json)?;
     let asin = value.get("asin").and_then(Value::as_str).map(str::to_owned);
-    let content = read_record(value).or_else(|problem| match &asin {
+    let content = read_fields(value).or_else(|problem| match &asin {
         Some(asin) if ProductId::of_record(asin).is_none() => {
             Ok(RawItem { asin: asin.clone(), ..RawItem::default() })
         }
@@ -67,16 +68,6 @@ pub(super) fn parse_item(key: Option<String>, json: &[u8]) -> serde_json::Result
 /// Stands in messages for the ASIN of a record that has none.
 fn no_asin() -> String {
     "?".to_owned()
-}
-
-/// Reads a record; the error names the field by its path, such as `customization_options.color[0].value`.
-fn read_record<T: DeserializeOwned>(value: Value) -> Result<T, FieldProblem> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
-        // The path of the record itself.
-        let field = if path == "." { "" } else { &path };
-        FieldProblem::new(field, error.inner().to_string())
-    })
 }
 
 impl RawItem {
