@@ -362,11 +362,11 @@ mod tests {
 
     #[test]
     fn differences_are_named_with_both_values() {
-        let overrides = ["rl.lr=3e-4", "catalog.size=30"].map(String::from);
+        let overrides = ["rl.lr=1e-4", "catalog.size=30"].map(String::from);
         let other = Config::resolve("none", "", &overrides).unwrap();
         let found = Config::default().differences(&other);
         let listed: Vec<_> = found.iter().map(|one| [one.key.as_str(), &one.here, &one.there]).collect();
-        assert_eq!(listed, [["catalog.size", "\"all\"", "\"30\""], ["rl.lr", "0.0002", "0.0003"]]);
+        assert_eq!(listed, [["catalog.size", "\"all\"", "\"30\""], ["rl.lr", "0.0003", "0.0001"]]);
         assert_eq!(other.differences(&other), []);
     }
 

@@ -282,7 +282,7 @@ impl Default for OptimizerConfig {
 
 impl Default for CheckpointConfig {
     fn default() -> Self {
-        Self { every: 2, warm_start_every: 50, keep: 3, best: false }
+        Self { every: 8, warm_start_every: 50, keep: 3, best: false }
     }
 }
 
