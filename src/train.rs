@@ -81,7 +81,7 @@ pub(crate) fn run(
         run.save_command(&command_line())?;
         (run, config)
     };
-    config.catalog.index_cache = args.cache.folder_for(&config.catalog.source);
+    config.catalog.cache = args.cache.folder_for(&config.catalog.source);
     let stop = stop_on_ctrl_c("stopping after this step")?;
     let observer = observer();
     for warning in config.warnings() {

@@ -69,7 +69,6 @@ pub use reward::original_fields::VerboseInfo;
 pub use reward::{RewardBreakdown, RewardExplanation};
 pub use search::analyzer::analyze;
 pub use search::bm25::{B, Collection, K1, SearchExplanation, TermScore};
-pub use search::cache::user_index_cache;
 pub use search::index::{Hit, MAX_HITS, MAX_QUERY_TERMS, TooManyTerms};
 pub use search::porter::stem;
 pub use search_statistics::SearchStatistics;

@@ -11,6 +11,7 @@ use crate::original::compat::Compat;
 use crate::reward::nouns::NounTable;
 use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, breakdown};
 use crate::search::bm25::SearchExplanation;
+use crate::search::cache::CachedPostings;
 use crate::search::index::{Hit, SearchIndex, TooManyTerms};
 use crate::search::memo::SearchMemo;
 use crate::version::{ENVIRONMENT_ID, REWARD_VERSION};
@@ -64,7 +65,7 @@ pub struct ShopConfig {
     /// Nouns of titles, as another tagger found them.
     pub nouns: NounTable,
     /// Folder that caches the search index between runs; results do not depend on it.
-    pub index_cache: Option<PathBuf>,
+    pub cache: Option<PathBuf>,
     /// Approximate number of cached searches, some 400 bytes each; results do not depend on it.
     pub remembered_searches: usize,
 }
@@ -75,7 +76,7 @@ impl Default for ShopConfig {
             compat: Compat::default(),
             shows_attributes: false,
             nouns: NounTable::default(),
-            index_cache: None,
+            cache: None,
             remembered_searches: 10_000,
         }
     }
@@ -141,8 +142,12 @@ impl Shop {
         let products = catalog.products();
         let ids = products.iter().map(|product| product.id.clone()).collect();
         let documents = products.iter().map(document);
+        let cached = config.cache.as_deref().map(|folder| match catalog.source_digest() {
+            Some(source) => CachedPostings::of_source(folder, source),
+            None => CachedPostings::of_documents(folder, documents.clone()),
+        });
         Ok(Shop {
-            index: SearchIndex::new(ids, documents, config.index_cache.as_deref())?,
+            index: SearchIndex::new(ids, documents, cached)?,
             searches: SearchMemo::new(config.remembered_searches),
             facts: PreparedFacts::new(products, goals.goals(), &config),
             departments: grouped(products, |product| &product.department),

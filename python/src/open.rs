@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use webshop_env::{Compat, NounTable, Shop, ShopConfig, user_index_cache};
+use webshop_env::{Compat, NounTable, Shop, ShopConfig};
 use webshop_products::{
     CatalogSource, EmbeddedCatalog, GoalKind, GoalStyle, OriginalWorld, RawData, Seed, SourceConfig,
+    user_cache,
 };
 
 type Fault = Box<dyn Error + Send + Sync>;
@@ -48,7 +49,7 @@ impl Arguments {
         let nouns = self.nouns.as_deref().map(|file| NounTable::read(Path::new(file))).transpose()?;
         let config = ShopConfig {
             nouns: nouns.unwrap_or_default(),
-            index_cache: self.index_cache(),
+            cache: self.cache_folder(),
             ..ShopConfig::default()
         };
         match self.compat.as_str() {
@@ -67,7 +68,11 @@ impl Arguments {
         };
         let source =
             SourceConfig { limit: self.size, skips_bad: self.skip_bad, goals, seed: Seed(self.seed) };
-        let (catalog, goals) = CatalogSource::open(&self.catalog, source)?.into_goals()?;
+        let source = match &config.cache {
+            Some(cache) => CatalogSource::open_cached(&self.catalog, source, cache)?,
+            None => CatalogSource::open(&self.catalog, source)?,
+        };
+        let (catalog, goals) = source.into_goals()?;
         Ok(Shop::with_config(catalog, goals, config)?)
     }
 
@@ -89,10 +94,10 @@ impl Arguments {
         Ok(Shop::with_config(world.catalog, world.goals, config)?)
     }
 
-    /// The command line's cache of search indexes. The index of an embedded catalog is built faster than read.
-    fn index_cache(&self) -> Option<PathBuf> {
+    /// The command line's cache folder. The index of an embedded catalog is built faster than read.
+    fn cache_folder(&self) -> Option<PathBuf> {
         let is_cached = self.cache && EmbeddedCatalog::named(&self.catalog).is_none();
-        is_cached.then(user_index_cache).flatten()
+        is_cached.then(user_cache).flatten()
     }
 }
 

@@ -14,7 +14,7 @@ use webshop_products::{Product, Seed, Selection};
 /// catalog: "100" or "1000" for an embedded one, or a folder with the original's three JSON files.
 /// size: only the first so many products. goals: "both", "human" or "synthetic"; by default both, with
 /// compat="original" synthetic. compat: "repaired" or "original". seed: of prices and price limits. nouns: a file of
-/// JSON lines with name and nouns. skip_bad: skip malformed records. cache: keep the search index of a folder.
+/// JSON lines with name and nouns. skip_bad: skip malformed records. cache: keep a folder's products and search index.
 ///
 /// Equal arguments share one index in a process; a shop pickles as its arguments. Raises ValueError for an argument
 /// that names nothing and for data that cannot be read.

@@ -151,7 +151,7 @@ impl RulesArgs {
     /// The part of the configuration that both rules share.
     fn shop_config(&self) -> Result<ShopConfig> {
         let nouns = self.nouns.read()?.unwrap_or_default();
-        let index_cache = self.catalog.config().index_cache;
-        Ok(ShopConfig { nouns, index_cache, ..ShopConfig::default() })
+        let cache = self.catalog.config().cache;
+        Ok(ShopConfig { nouns, cache, ..ShopConfig::default() })
     }
 }

@@ -32,7 +32,7 @@ impl CatalogArgs {
             source: self.source.clone(),
             size: self.size.map_or(CatalogSize::All, CatalogSize::First),
             skip_bad: self.skip_bad,
-            index_cache: self.cache.folder_for(&self.source),
+            cache: self.cache.folder_for(&self.source),
             ..CatalogConfig::default()
         }
     }

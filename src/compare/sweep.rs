@@ -26,7 +26,7 @@ pub(crate) fn compare(
     let mut comparison = Comparison::load(file, changes)?;
     let source = comparison.warm_start(0).catalog.source;
     if let Some(cache) = cache.folder_for(&source) {
-        comparison.keep_index_in(&cache);
+        comparison.cache_in(&cache);
     }
     let folder = ComparisonFolder::new(out);
     let stop = stop_on_ctrl_c("stopping after this step")?;

@@ -27,23 +27,24 @@ fn files(prefix: &str, folder: &Path) -> Bytes {
     entries.map(file).collect()
 }
 
-/// Generates a catalog, opens it twice, the second time with the cached index, and takes random actions in it.
+/// Generates a catalog, opens it twice, the second time from the cache, and takes random actions in it.
 fn run(n_threads: usize) -> Bytes {
     let [catalog, cache] = [(); 2].map(|()| TempDir::new().expect("a temporary folder"));
     write_generated(Seed(5), 400, 300, catalog.path()).expect("an empty folder");
     let mut bytes = files("catalog", catalog.path());
-    for index in ["built", "loaded"] {
+    for index in ["built", "cached"] {
         let source = catalog.path().to_str().expect("a path in Unicode");
-        let source = CatalogSource::open(source, SourceConfig::default()).expect("a sound catalog");
+        let source = CatalogSource::open_cached(source, SourceConfig::default(), cache.path());
+        let source = source.expect("a sound catalog");
         let (products, goals) = source.into_goals().expect("with sound goals");
-        let config = ShopConfig { index_cache: Some(cache.path().to_owned()), ..ShopConfig::default() };
+        let config = ShopConfig { cache: Some(cache.path().to_owned()), ..ShopConfig::default() };
         let shop = Arc::new(Shop::with_config(products, goals, config).expect("the shop opens"));
         let digests = shop.goals().digests(shop.catalog());
         bytes.insert(format!("digests, {index}"), format!("{digests:?} {}", shop.world()).into_bytes());
         let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
         bytes.insert(format!("steps, {index}"), threads.install(|| steps(&shop)));
     }
-    bytes.extend(files("index", cache.path()));
+    bytes.extend(files("cache", cache.path()));
     bytes
 }
 
@@ -73,8 +74,12 @@ fn steps(shop: &Arc<Shop>) -> Vec<u8> {
 #[test]
 fn two_runs_on_one_and_on_eight_threads_make_the_same_bytes() {
     let first = run(1);
-    assert!(first.len() == 8, "three files, an index, and two looks at it twice: {:?}", first.keys());
-    assert!(first["steps, built"] == first["steps, loaded"], "the loaded index gives other steps");
+    assert!(
+        first.len() == 9,
+        "three files, a cached catalog, its index, and two looks at it twice: {:?}",
+        first.keys()
+    );
+    assert!(first["steps, built"] == first["steps, cached"], "the cached catalog gives other steps");
     assert!(first["steps, built"].len() > 10_000_000, "there are observations");
     for n_threads in [1, 8, 8] {
         let again = run(n_threads);

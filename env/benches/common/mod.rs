@@ -7,12 +7,12 @@ use std::sync::Arc;
 use webshop_env::{Action, AvailableActions, Shop, ShopConfig};
 use webshop_products::{CatalogSource, GoalId, GoalKind, Purpose, Seed, SourceConfig, Split};
 
-/// The catalog and the goals that the command line names; by default `1000` and both kinds. The search index
-/// is cached in the folder `index_cache`.
+/// The catalog and the goals that the command line names; by default `1000` and both kinds. Both are
+/// cached in the folder `cache`.
 ///
 /// # Panics
 /// If there is no such catalog.
-pub(crate) fn shop(remembered_searches: usize, index_cache: Option<&Path>) -> Arc<Shop> {
+pub(crate) fn shop(remembered_searches: usize, cache: Option<&Path>) -> Arc<Shop> {
     // Cargo adds flags of its own.
     let mut arguments = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
     let source = arguments.next().unwrap_or_else(|| "1000".into());
@@ -22,11 +22,15 @@ pub(crate) fn shop(remembered_searches: usize, index_cache: Option<&Path>) -> Ar
         Some("synthetic") => GoalKind::Synthetic,
         Some(other) => panic!("unknown goals `{other}`; use `both`, `human` or `synthetic`"),
     };
-    let source = CatalogSource::open(&source, SourceConfig { goals, ..SourceConfig::default() });
+    let config = SourceConfig { goals, ..SourceConfig::default() };
+    let source = match cache {
+        Some(cache) => CatalogSource::open_cached(&source, config, cache),
+        None => CatalogSource::open(&source, config),
+    };
     let (catalog, goals) =
         source.and_then(CatalogSource::into_goals).unwrap_or_else(|error| panic!("{error}"));
-    let index_cache = index_cache.map(Path::to_owned);
-    let config = ShopConfig { remembered_searches, index_cache, ..ShopConfig::default() };
+    let config =
+        ShopConfig { remembered_searches, cache: cache.map(Path::to_owned), ..ShopConfig::default() };
     Arc::new(Shop::with_config(catalog, goals, config).unwrap_or_else(|error| panic!("{error}")))
 }
 

@@ -1,66 +1,56 @@
-//! The postings of a catalog in a file, so that they are built once.
+//! The postings of a catalog in a cache file, so that they are built once.
 //!
-//! A [`CachedPostings`] is one file in a cache folder. Its name is a digest of the documents and of whatever
-//! turns them into postings, so a changed catalog has another file; modification times are not read. The file
-//! begins with a digest of the rest; a file that does not match is ignored. Two runs write equal bytes.
-//!
-//! Nothing depends on the cache: what cannot be read is built again, and what cannot be written is not
-//! cached. Files of other catalogs stay until they are removed, which is safe at any time.
+//! The name of the file is a digest of the documents, or of the file of products that they were made of, and of whatever turns
+//! them into postings.
 
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
-use std::env;
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use tantivy::directory::{Directory, RamDirectory};
 use tantivy::index::SegmentId;
-use webshop_products::hex;
+use webshop_products::{CacheFile, hex};
 
-/// Changes when equal documents make other postings.
-const VERSION: &str = "webshop-postings-2";
+/// Changes when equal products make other documents, or equal documents other postings.
+const VERSION: &str = "webshop-postings-3";
 
 const META: &str = "meta.json";
 
-/// The folder where programs keep the indexes of catalog folders unless told otherwise: `$WEBSHOP_CACHE`, else
-/// `$XDG_CACHE_HOME/webshop`, else `$HOME/.cache/webshop`. Empty variables count as unset; `None` if all are.
-pub fn user_index_cache() -> Option<PathBuf> {
-    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let of_user = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
-    folder("WEBSHOP_CACHE").or_else(|| Some(of_user()?.join("webshop")))
-}
-
 /// The cache file for the postings of some documents.
-pub(crate) struct CachedPostings {
-    file: PathBuf,
-}
+pub(crate) struct CachedPostings(CacheFile);
 
 impl CachedPostings {
     /// The file in `folder` for the postings of `documents`.
-    pub(crate) fn of(folder: &Path, documents: impl Iterator<Item = String>) -> Self {
-        let mut hasher = Sha256::new_with_prefix(VERSION);
-        hasher.update(tantivy::version_string());
+    pub(crate) fn of_documents(folder: &Path, documents: impl Iterator<Item = String>) -> Self {
+        let mut hasher = Sha256::new();
         for contents in documents {
             hasher.update((contents.len() as u64).to_le_bytes());
             hasher.update(contents);
         }
-        let digest = hex(&hasher.finalize());
-        Self { file: folder.join(format!("{VERSION}-{digest}")) }
+        Self::named(folder, &hex(&hasher.finalize()))
+    }
+
+    /// The file in `folder` for the documents of a catalog with this [`webshop_products::Catalog::source_digest`].
+    pub(crate) fn of_source(folder: &Path, source_digest: &str) -> Self {
+        Self::named(folder, &format!("source {source_digest}"))
+    }
+
+    fn named(folder: &Path, contents: &str) -> Self {
+        let digest = Sha256::digest(format!("{VERSION} {} {contents}", tantivy::version_string()));
+        Self(CacheFile::new(folder, &format!("{VERSION}-{}", hex(&digest))))
     }
 
     /// The postings, if the file exists and is intact.
     pub(crate) fn load(&self) -> Option<RamDirectory> {
-        let bytes = fs::read(&self.file).ok()?;
-        let (digest, mut rest) = bytes.split_at_checked(Sha256::output_size())?;
-        if Sha256::digest(rest).as_slice() != digest {
-            return None;
-        }
         let directory = RamDirectory::create();
-        while !rest.is_empty() {
-            let name = take(&mut rest)?;
-            let contents = take(&mut rest)?;
-            directory.atomic_write(Path::new(std::str::from_utf8(name).ok()?), contents).ok()?;
-        }
+        let mut name = None;
+        self.0.read(|block| {
+            match name.take() {
+                None => name = Some(String::from_utf8(block).ok()?),
+                Some(name) => directory.atomic_write(Path::new(&name), &block).ok()?,
+            }
+            Some(())
+        })?;
         Some(directory)
     }
 
@@ -74,59 +64,35 @@ impl CachedPostings {
         segment: SegmentId,
         files: BTreeSet<PathBuf>,
     ) -> io::Result<()> {
-        fs::create_dir_all(self.folder())?;
         // tantivy names a segment by a random number, in two spellings. A constant one makes equal bytes.
         let same = SegmentId::from_uuid_string(&"0".repeat(32)).map_err(io::Error::other)?;
         let [random, constant] =
             [segment, same].map(|id| (id.uuid_string(), serde_json::json!(id).to_string()));
         let rename = |text: &str| text.replace(&random.0, &constant.0).replace(&random.1, &constant.1);
-        let mut body = Vec::new();
-        for path in files.into_iter().chain([PathBuf::from(META)]) {
-            // A list of files may name some that were only there while the segment was made.
-            let Ok(contents) = directory.atomic_read(&path) else { continue };
-            let name = path.to_string_lossy();
-            put(&mut body, rename(&name).as_bytes());
-            match name == META {
-                true => put(&mut body, rename(&String::from_utf8_lossy(&contents)).as_bytes()),
-                false => put(&mut body, &contents),
+        self.0.write(|writer| {
+            for path in files.into_iter().chain([PathBuf::from(META)]) {
+                // A list of files may name some that were only there while the segment was made.
+                let Ok(contents) = directory.atomic_read(&path) else { continue };
+                let name = path.to_string_lossy();
+                writer.block(rename(&name).as_bytes())?;
+                match name == META {
+                    true => writer.block(rename(&String::from_utf8_lossy(&contents)).as_bytes())?,
+                    false => writer.block(&contents)?,
+                }
             }
-        }
-        let partial = self.file.with_extension(format!("{}.partial", std::process::id()));
-        let written = fs::File::create(&partial).and_then(|mut out| {
-            out.write_all(&Sha256::digest(&body))?;
-            out.write_all(&body)?;
-            out.sync_all()?;
-            fs::rename(&partial, &self.file)
-        });
-        if written.is_err() {
-            // The first error is the one to report.
-            let _ = fs::remove_file(&partial);
-        }
-        written
+            Ok(())
+        })
     }
 
     /// The folder that holds the file.
     pub(crate) fn folder(&self) -> &Path {
-        self.file.parent().unwrap_or(Path::new("."))
+        self.0.folder()
     }
-}
-
-/// Appends the length of `bytes`, then `bytes`.
-fn put(body: &mut Vec<u8>, bytes: &[u8]) {
-    body.extend((bytes.len() as u64).to_le_bytes());
-    body.extend(bytes);
-}
-
-/// Removes from the front what [`put`] appended.
-fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let (length, behind) = rest.split_first_chunk()?;
-    let (bytes, behind) = behind.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-    *rest = behind;
-    Some(bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::CachedPostings;
     use crate::search::index::SearchIndex;
     use std::fs;
     use std::path::{Path, PathBuf};
@@ -137,7 +103,9 @@ mod tests {
     fn index(titles: &[&str], cache: Option<&Path>) -> SearchIndex {
         let id = |at: usize| ProductId::new(&format!("B{at}")).expect("a short name");
         let ids = (0..titles.len()).map(id).collect();
-        SearchIndex::new(ids, titles.iter().map(ToString::to_string), cache).expect("three short documents")
+        let documents = titles.iter().map(ToString::to_string);
+        let cache = cache.map(|folder| CachedPostings::of_documents(folder, documents.clone()));
+        SearchIndex::new(ids, documents, cache).expect("three short documents")
     }
 
     fn files(folder: &Path) -> Vec<PathBuf> {

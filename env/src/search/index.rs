@@ -14,7 +14,6 @@ use crate::search::cache::CachedPostings;
 use crate::search::decoded::DecodedPostings;
 use crate::search::open_term::{BLOCK, OpenTerm};
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{BlockSegmentPostings, Postings, SegmentPostings, TermInfo};
@@ -83,17 +82,16 @@ enum Prepared {
 const MOST_DECODED: u64 = 2_000_000;
 
 impl SearchIndex {
-    /// Indexes one document for each id; the position is the product's index. With a `cache` folder, postings
-    /// are loaded from there if present and stored there otherwise.
+    /// Indexes one document for each id; the position is the product's index. Postings are loaded from `cache` if
+    /// present and stored there otherwise.
     ///
     /// # Errors
     /// The errors of tantivy while it writes to memory.
     pub(crate) fn new(
         ids: Vec<ProductId>,
-        documents: impl Iterator<Item = String> + Clone,
-        cache: Option<&Path>,
+        documents: impl Iterator<Item = String>,
+        cache: Option<CachedPostings>,
     ) -> tantivy::Result<Self> {
-        let cache = cache.map(|folder| CachedPostings::of(folder, documents.clone()));
         let kept = cache.as_ref().and_then(CachedPostings::load);
         let kept = kept.and_then(|directory| Index::open(directory).ok()?.searchable_segments().ok());
         let segments = match kept.filter(|segments| holds(segments, ids.len())) {
@@ -107,7 +105,7 @@ impl SearchIndex {
                     // Without a cache the next run is slower, and that is all.
                     if let Err(error) = cache.save(&directory, segment.id(), files) {
                         tracing::warn!(
-                            "the search index is not kept in `{}`: {error}",
+                            "the search index is not cached in `{}`: {error}",
                             cache.folder().display()
                         );
                     }

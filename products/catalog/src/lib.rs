@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cache;
 mod digest;
 mod error;
 mod fields;
@@ -35,12 +36,14 @@ mod original;
 
 mod generate;
 
+pub use cache::{BlockWriter, CacheFile, user_cache};
 pub use catalog::Catalog;
 pub use catalog::embedded::EmbeddedCatalog;
 pub use catalog::price::{Cents, Price};
 pub use catalog::product::{OptionGroup, OptionValue, Product, ProductId, ProductIdx, Selection};
 pub use catalog::report::CatalogReport;
-pub use catalog::source::{CatalogSource, SourceConfig};
+pub use catalog::source::CatalogSource;
+pub use catalog::source_config::SourceConfig;
 pub use catalog::statistics::{CatalogStatistics, Spread};
 pub use digest::{Digest, InvalidDigest, hex};
 pub use error::{DataError, FieldProblem};

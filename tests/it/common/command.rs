@@ -22,7 +22,7 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
-/// The folder of search indexes of all commands.
+/// The cache folder of all commands.
 pub(crate) static CACHE: LazyLock<TempDir> = LazyLock::new(temporary);
 
 /// Runs `webshop` in the repository with `input` on stdin.

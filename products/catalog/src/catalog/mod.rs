@@ -3,11 +3,14 @@
 //! A [`Catalog`] is made once from [`RawData`] and never changes. Its order is the document order of the
 //! search index and the last tie-break everywhere.
 
+pub(crate) mod cached;
+mod codec;
 pub(crate) mod embedded;
 pub(crate) mod price;
 pub(crate) mod product;
 pub(crate) mod report;
 pub(crate) mod source;
+pub(crate) mod source_config;
 pub(crate) mod statistics;
 
 use std::collections::HashMap;
@@ -32,6 +35,7 @@ const NO_ATTRIBUTES: &str = "DUMMY_ATTR";
 pub struct Catalog {
     products: Vec<Product>,
     positions: HashMap<ProductId, ProductIdx, FixedState>,
+    source_digest: Option<String>,
 }
 
 impl Catalog {
@@ -77,6 +81,12 @@ impl Catalog {
     /// The position of the product with this ASIN; case-sensitive.
     pub fn find(&self, asin: &str) -> Option<ProductIdx> {
         self.positions.get(&ProductId::new(asin)?).copied()
+    }
+
+    /// A digest of the file of products and of how it was read, in hexadecimal: catalogs with the same one show the
+    /// same texts. `None` unless [`crate::CatalogSource::open_cached`] read a folder.
+    pub fn source_digest(&self) -> Option<&str> {
+        self.source_digest.as_deref()
     }
 
     /// The number of products.

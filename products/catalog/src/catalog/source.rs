@@ -7,27 +7,15 @@
 
 use std::path::Path;
 
+use crate::catalog::cached::CachedCatalog;
 use crate::catalog::embedded::EmbeddedCatalog;
+use crate::catalog::source_config::SourceConfig;
 use crate::catalog::{Catalog, CatalogMaker};
 use crate::error::{DataError, FieldProblem};
 use crate::goal::GoalKind;
 use crate::goal::make::seeded_goals;
 use crate::goal::set::GoalSet;
 use crate::raw::{BadRecords, RawData, RawRecord, Skipped, read_files};
-use crate::seed::Seed;
-
-/// How to load a catalog.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SourceConfig {
-    /// The number of products to keep, from the first; `None` keeps all.
-    pub limit: Option<usize>,
-    /// Drop and count malformed records of a folder instead of failing at the first.
-    pub skips_bad: bool,
-    /// The goals to make.
-    pub goals: GoalKind,
-    /// The seed of prices and price limits.
-    pub seed: Seed,
-}
 
 /// An open catalog with the instructions of its goals.
 #[derive(Debug)]
@@ -54,6 +42,27 @@ impl CatalogSource {
         }
         let Reader { maker, instructions, .. } = reader;
         Ok(Self { catalog: maker.finish(), instructions, skipped: bad.into_skipped(), config })
+    }
+
+    /// Like [`CatalogSource::open`], but a folder is read from the cache folder `cache`, if it has been opened in the same way
+    /// before, and else cached there, unless malformed records were dropped. Results do not depend on it.
+    pub fn open_cached(source: &str, config: SourceConfig, cache: &Path) -> Result<Self, DataError> {
+        if EmbeddedCatalog::named(source).is_some() {
+            return Self::open(source, config);
+        }
+        let cached = CachedCatalog::of(cache, Path::new(source), config)?;
+        if let Some((catalog, instructions)) = cached.read() {
+            return Ok(Self { catalog, instructions, skipped: Skipped::default(), config });
+        }
+        let mut opened = Self::open(source, config)?;
+        if opened.skipped.n_records == 0 {
+            // Without a cache the next run is slower, and that is all.
+            if let Err(error) = cached.write(&opened.catalog, &opened.instructions) {
+                tracing::warn!("the catalog is not cached in `{}`: {error}", cached.folder().display());
+            }
+        }
+        opened.catalog = cached.named(opened.catalog);
+        Ok(opened)
     }
 
     /// The malformed records that were dropped.
@@ -135,6 +144,7 @@ impl Reader {
 mod tests {
     use super::*;
     use crate::generate;
+    use crate::seed::Seed;
 
     #[test]
     fn a_stream_of_records_makes_what_the_whole_data_makes() {

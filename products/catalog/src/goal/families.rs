@@ -7,8 +7,10 @@
 //!
 //! A split looks at the products with goals only; [`family_members`] at all products of a catalog.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use foldhash::fast::FixedState;
 
 use crate::catalog::Catalog;
 use crate::catalog::product::ProductIdx;
@@ -20,7 +22,7 @@ pub(crate) type Family<'a> = BTreeMap<ProductIdx, &'a str>;
 /// The products of `goals` by family, in the order of their first products.
 pub(crate) fn families(goals: &[Goal]) -> Vec<Family<'_>> {
     let mut union = Union::default();
-    let mut first_with: BTreeMap<Mark, ProductIdx> = BTreeMap::new();
+    let mut first_with: HashMap<Mark, ProductIdx, FixedState> = HashMap::default();
     let mut products = Family::new();
     for goal in goals {
         if products.insert(goal.product, goal.asin.as_str()).is_some() {
@@ -47,13 +49,13 @@ pub fn family_members(catalog: &Catalog, products: &BTreeSet<ProductIdx>) -> BTr
         let product = catalog.get(*product);
         Mark::both(&product.query, &product.title)
     };
-    let known: BTreeSet<Mark> = products.iter().flat_map(marks).collect();
+    let known: HashSet<Mark, FixedState> = products.iter().flat_map(marks).collect();
     let all = (0..catalog.products().len() as u32).map(ProductIdx);
     all.filter(|product| marks(product).iter().any(|mark| known.contains(mark))).collect()
 }
 
 /// What the products of a family have in common.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, Hash)]
 enum Mark {
     /// Query and first word of the title.
     Brand(String, String),

@@ -4,7 +4,10 @@
 //! differs, the [`GoalDigests`] say in which part. Reward rules are not covered; their version is stored
 //! beside the fingerprint.
 
+use std::array;
 use std::io::{self, BufWriter, Write};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -21,8 +24,8 @@ const VERSION: &str = "webshop/goals/1";
 /// SHA-256, in hexadecimal, over the version and the JSON of every product, goal and split.
 pub(crate) fn fingerprint(catalog: &Catalog, goals: &[Goal], splits: &Splits) -> String {
     let mut hasher = Hasher::new();
-    hasher.add(&catalog.products());
-    hasher.add(&goals);
+    hasher.add_list(catalog.products());
+    hasher.add_list(goals);
     for split in PARTS {
         hasher.add(&splits.get(split));
     }
@@ -88,6 +91,10 @@ fn without_charge(product: &Product) -> impl Serialize + '_ {
     (id, texts, department, query, product_category, options, &price.tag)
 }
 
+/// Elements of a list that one thread serializes at a time, and how many threads do.
+const PIECE: usize = 4_096;
+const N_SERIALIZERS: usize = 2;
+
 /// Hashes JSON, which comes in pieces of a few bytes, in large pieces.
 struct Hasher(BufWriter<Digester>);
 
@@ -103,10 +110,35 @@ impl Hasher {
     }
 
     fn add(&mut self, value: &impl Serialize) {
-        serde_json::to_writer(&mut self.0, value)
-            .expect("hashing accepts every byte, and these types are all valid JSON");
+        serde_json::to_writer(&mut self.0, value).expect(ALL_VALID);
+    }
+
+    /// Adds a list, which may have a million elements: other threads serialize it piece by piece, this one hashes.
+    fn add_list<T: Serialize + Sync>(&mut self, values: &[T]) {
+        if values.len() <= PIECE {
+            return self.add(&values);
+        }
+        let json_of = |(number, piece): (usize, &[T])| {
+            let mut json = serde_json::to_vec(piece).expect(ALL_VALID);
+            json[0] = if number == 0 { b'[' } else { b',' };
+            json.pop();
+            json
+        };
+        thread::scope(|scope| {
+            let serializers: [Receiver<Vec<u8>>; N_SERIALIZERS] = array::from_fn(|first| {
+                let (sender, receiver) = sync_channel(1);
+                let pieces = values.chunks(PIECE).enumerate().skip(first).step_by(N_SERIALIZERS);
+                scope.spawn(move || pieces.map(json_of).try_for_each(|json| sender.send(json)));
+                receiver
+            });
+            let in_turn = serializers.iter().cycle().map_while(|serializer| serializer.recv().ok());
+            in_turn.for_each(|json| self.0.write_all(&json).expect(ALL_VALID));
+        });
+        self.0.write_all(b"]").expect(ALL_VALID);
     }
 }
+
+const ALL_VALID: &str = "hashing accepts every byte, and these types are all valid JSON";
 
 /// SHA-256 as a writer.
 struct Digester(Sha256);
@@ -154,6 +186,17 @@ mod tests {
         let other_prices = digests(100, 1, 0, SplitRule::ByProduct);
         assert_eq!(differing(&first, &other_prices)[..2], [false, true]);
         assert!(differing(&first, &digests(99, 0, 0, SplitRule::ByProduct))[0]);
+    }
+
+    #[test]
+    fn a_long_list_has_the_digest_of_its_json() {
+        for length in [0, 1, PIECE, PIECE + 1, 3 * PIECE - 1, 5 * PIECE] {
+            let list: Vec<usize> = (0..length).collect();
+            let [mut whole, mut in_pieces] = [Hasher::new(), Hasher::new()];
+            whole.add(&list);
+            in_pieces.add_list(&list);
+            assert_eq!(in_pieces.finish(), whole.finish(), "{length}");
+        }
     }
 
     #[test]

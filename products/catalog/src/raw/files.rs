@@ -2,11 +2,13 @@
 //!
 //! The JSON of a file is never held completely, and records beyond a limit take no memory.
 
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
 
 use super::record::{parse_item, parse_record};
 use super::records::read_records;
@@ -125,9 +127,7 @@ pub(crate) fn read_files(
     bad: &mut BadRecords,
     mut sink: impl FnMut(RawRecord) -> Result<(), FieldProblem>,
 ) -> Result<(), DataError> {
-    let short = limit.is_some_and(|limit| limit <= 1_000);
-    let [items, instructions, human] = [ITEMS, INSTRUCTIONS, HUMAN].map(|stem| find(dir, stem, short));
-    let (items, instructions, human) = (items?, instructions?, human?);
+    let [items, instructions, human] = find_files(dir, limit)?;
     read_records(&items, limit, bad, parse_item, |asin, content| {
         sink(match content {
             Ok(item) => RawRecord::Item(item),
@@ -140,6 +140,41 @@ pub(crate) fn read_files(
     read_records(&human, None, bad, parse_record, |asin, content| {
         sink(RawRecord::Human(asin.to_owned(), content?))
     })
+}
+
+/// The SHA-256 of each of the three files that [`read_files`] reads, as they are on the disk.
+pub(crate) fn digest_files(dir: &Path, limit: Option<usize>) -> Result<[[u8; 32]; 3], DataError> {
+    let [items, instructions, human] = find_files(dir, limit)?;
+    thread::scope(|scope| {
+        let rest = scope.spawn(|| Ok((digest_file(&instructions)?, digest_file(&human)?)));
+        let items = digest_file(&items)?;
+        let (instructions, human) = rest.join().expect("hashing does not panic")?;
+        Ok([items, instructions, human])
+    })
+}
+
+fn digest_file(path: &Path) -> Result<[u8; 32], DataError> {
+    let digest = || {
+        let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+        let mut hasher = Sha256::new();
+        loop {
+            let part = file.fill_buf()?;
+            if part.is_empty() {
+                return Ok(hasher.finalize().into());
+            }
+            hasher.update(part);
+            let n_bytes = part.len();
+            file.consume(n_bytes);
+        }
+    };
+    digest().map_err(io_error("read", path))
+}
+
+/// The three files in `dir` for a catalog of at most `limit` products.
+fn find_files(dir: &Path, limit: Option<usize>) -> Result<[PathBuf; 3], DataError> {
+    let short = limit.is_some_and(|limit| limit <= 1_000);
+    let [items, instructions, human] = [ITEMS, INSTRUCTIONS, HUMAN].map(|stem| find(dir, stem, short));
+    Ok([items?, instructions?, human?])
 }
 
 /// The file in `dir` whose name begins with `stem`.

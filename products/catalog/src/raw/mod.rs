@@ -15,7 +15,7 @@ mod skipped;
 mod splitter;
 mod writing;
 
-pub(crate) use files::{RawRecord, read_files};
+pub(crate) use files::{RawRecord, digest_files, read_files};
 pub use open::open_text;
 pub(crate) use skipped::BadRecords;
 pub use skipped::Skipped;

@@ -34,10 +34,10 @@ pub struct CatalogConfig {
     pub auxiliary_permuted_share: f64,
     /// Training goals of one product in each auxiliary shop at most; 0 for all.
     pub auxiliary_goals_per_product: usize,
-    /// A folder in which the source's search index is kept from run to run. No part of the experiment, so no
+    /// A folder in which the source and its search index are cached from run to run. No part of the experiment, so no
     /// key.
     #[serde(skip)]
-    pub index_cache: Option<PathBuf>,
+    pub cache: Option<PathBuf>,
 }
 
 impl Default for CatalogConfig {
@@ -55,7 +55,7 @@ impl Default for CatalogConfig {
             auxiliary_products: 100,
             auxiliary_permuted_share: 0.0,
             auxiliary_goals_per_product: 0,
-            index_cache: None,
+            cache: None,
         }
     }
 }

@@ -26,7 +26,10 @@ pub fn read_catalog(config: &CatalogConfig) -> Result<RawData> {
 /// malformed records were skipped.
 pub fn open_catalog_source(config: &CatalogConfig, goals: GoalKind, seed: Seed) -> Result<CatalogSource> {
     let source_config = SourceConfig { limit: config.size.limit(), skips_bad: config.skip_bad, goals, seed };
-    let source = CatalogSource::open(&config.source, source_config)?;
+    let source = match &config.cache {
+        Some(cache) => CatalogSource::open_cached(&config.source, source_config, cache)?,
+        None => CatalogSource::open(&config.source, source_config)?,
+    };
     log_skipped(source.skipped());
     Ok(source)
 }
@@ -51,8 +54,8 @@ pub fn open_shop(config: &CatalogConfig) -> Result<Shop> {
         }
     };
     let goals = goals.split_by(config.split_rule, &catalog)?;
-    let index_cache = config.index_cache.clone();
-    let shop_config = ShopConfig { compat: config.compat, index_cache, ..ShopConfig::default() };
+    let shop_config =
+        ShopConfig { compat: config.compat, cache: config.cache.clone(), ..ShopConfig::default() };
     Ok(Shop::with_config(catalog, goals, shop_config)?)
 }
 

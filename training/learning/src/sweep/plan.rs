@@ -186,11 +186,11 @@ impl Comparison {
         format!("{}{} --seed {seed}", self.command, set_flags(&arm.overrides))
     }
 
-    /// Stores the search index of a catalog folder in `cache`, for all runs.
-    pub fn keep_index_in(&mut self, cache: &Path) {
+    /// Caches a catalog folder and its search index in `cache`, for all runs.
+    pub fn cache_in(&mut self, cache: &Path) {
         let arms = self.arms.iter_mut().map(|arm| &mut arm.config);
         for config in arms.chain([&mut self.common]) {
-            config.catalog.index_cache = Some(cache.into());
+            config.catalog.cache = Some(cache.into());
         }
     }
 }
