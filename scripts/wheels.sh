@@ -7,8 +7,8 @@ mkdir -p "${1:-"$(dirname "$0")/../target/wheels"}"
 out=$(realpath "${1:-"$(dirname "$0")/../target/wheels"}")
 cd "$(dirname "$0")/../python"
 
-tools=$(mktemp -d)
-trap 'rm -rf "$tools"' EXIT
+# At a fixed place, since what is compiled depends on the compiler's path.
+tools="$PWD/../target/wheel-tools"
 python3 -m venv "$tools"
 "$tools/bin/pip" install --quiet --disable-pip-version-check "$(grep '^maturin==' requirements-test.txt)" ziglang==0.15.2
 export PATH="$tools/bin:$PATH"

@@ -23,6 +23,10 @@ use std::time::{Duration, Instant};
 use webshop_env::{Action, EnvConfig, ObservationMode, Page, Shop, ShopConfig, ShopEnv, VecEnv};
 use webshop_products::{GoalId, Split};
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The duration of each measurement, in rounds of [`N_STEPS`], after one round that is not counted.
 const LONG_ENOUGH: Duration = Duration::from_secs(3);
 const N_STEPS: usize = 2_000;

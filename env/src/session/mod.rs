@@ -330,10 +330,11 @@ pub(crate) fn group_to_choose<'a>(
     compat: Compat,
 ) -> Option<&'a OptionGroup> {
     let has_label = |group: &&OptionGroup| group.values.iter().any(|value| *value.text == *label);
-    let last = groups.iter().rfind(has_label)?;
-    let open = groups.iter().filter(has_label).rfind(|group| selection.get(&group.name) != Some(label));
+    let is_open = |group: &&OptionGroup| selection.get(&group.name) != Some(label);
+    let mut from_the_last = groups.iter().rev().filter(has_label);
+    let last = from_the_last.next()?;
     match compat {
-        Compat::Repaired => open.or(Some(last)),
-        Compat::Original => Some(last),
+        Compat::Repaired if !is_open(&last) => from_the_last.find(is_open).or(Some(last)),
+        _ => Some(last),
     }
 }
