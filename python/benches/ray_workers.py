@@ -41,10 +41,11 @@ def compare(name: str, verb: list[str], file: str) -> None:
 
 
 def main() -> None:
-    checkpoint, n_episodes = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "2000"
+    checkpoint, n_episodes = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "4000"
     print("| seconds | plain | " + " | ".join(f"{n} workers" for n in WORKERS) + " |")
     print("|---|" + "---|" * (len(WORKERS) + 1))
-    rollout = ["rollout", "--policy", "lm", "--checkpoint", checkpoint, "--split", "train", "--episodes", n_episodes]
+    rollout = ["rollout", "--policy", "lm", "--checkpoint", checkpoint, "--catalog", "1000", "--split", "train"]
+    rollout += ["--episodes", n_episodes]
     compare(f"{n_episodes} episodes", rollout, "")
     compare("`train --preset quick`", ["train", "--preset", "quick"], "metrics.jsonl")
     start = seconds([sys.executable, "-c", "import ray; ray.init(log_to_driver=False)"])
