@@ -68,10 +68,7 @@ impl Arguments {
         };
         let source =
             SourceConfig { limit: self.size, skips_bad: self.skip_bad, goals, seed: Seed(self.seed) };
-        let source = match &config.cache {
-            Some(cache) => CatalogSource::open_cached(&self.catalog, source, cache)?,
-            None => CatalogSource::open(&self.catalog, source)?,
-        };
+        let source = CatalogSource::open_cached(&self.catalog, source, config.cache.as_deref())?;
         let (catalog, goals) = source.into_goals()?;
         Ok(Shop::with_config(catalog, goals, config)?)
     }

@@ -34,7 +34,7 @@ fn run(n_threads: usize) -> Bytes {
     let mut bytes = files("catalog", catalog.path());
     for index in ["built", "cached"] {
         let source = catalog.path().to_str().expect("a path in Unicode");
-        let source = CatalogSource::open_cached(source, SourceConfig::default(), cache.path());
+        let source = CatalogSource::open_cached(source, SourceConfig::default(), Some(cache.path()));
         let source = source.expect("a sound catalog");
         let (products, goals) = source.into_goals().expect("with sound goals");
         let config = ShopConfig { cache: Some(cache.path().to_owned()), ..ShopConfig::default() };

@@ -23,12 +23,9 @@ pub(crate) fn shop(remembered_searches: usize, cache: Option<&Path>) -> Arc<Shop
         Some(other) => panic!("unknown goals `{other}`; use `both`, `human` or `synthetic`"),
     };
     let config = SourceConfig { goals, ..SourceConfig::default() };
-    let source = match cache {
-        Some(cache) => CatalogSource::open_cached(&source, config, cache),
-        None => CatalogSource::open(&source, config),
-    };
-    let (catalog, goals) =
-        source.and_then(CatalogSource::into_goals).unwrap_or_else(|error| panic!("{error}"));
+    let (catalog, goals) = CatalogSource::open_cached(&source, config, cache)
+        .and_then(CatalogSource::into_goals)
+        .unwrap_or_else(|error| panic!("{error}"));
     let config =
         ShopConfig { remembered_searches, cache: cache.map(Path::to_owned), ..ShopConfig::default() };
     Arc::new(Shop::with_config(catalog, goals, config).unwrap_or_else(|error| panic!("{error}")))

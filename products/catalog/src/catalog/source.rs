@@ -44,12 +44,12 @@ impl CatalogSource {
         Ok(Self { catalog: maker.finish(), instructions, skipped: bad.into_skipped(), config })
     }
 
-    /// Like [`CatalogSource::open`], but a folder is read from the cache folder `cache`, if it has been opened in the same way
-    /// before, and else cached there, unless malformed records were dropped. Results do not depend on it.
-    pub fn open_cached(source: &str, config: SourceConfig, cache: &Path) -> Result<Self, DataError> {
-        if EmbeddedCatalog::named(source).is_some() {
+    /// Like [`CatalogSource::open`], but a folder is read from the cache folder `cache`, if there is one and the catalog has been
+    /// opened in the same way before, and else cached there, unless malformed records were dropped. Results do not depend on it.
+    pub fn open_cached(source: &str, config: SourceConfig, cache: Option<&Path>) -> Result<Self, DataError> {
+        let (None, Some(cache)) = (EmbeddedCatalog::named(source), cache) else {
             return Self::open(source, config);
-        }
+        };
         let cached = CachedCatalog::of(cache, Path::new(source), config)?;
         if let Some((catalog, instructions)) = cached.read() {
             return Ok(Self { catalog, instructions, skipped: Skipped::default(), config });

@@ -33,6 +33,7 @@ use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::error::Result;
 use crate::model::gradient::{Gradients, accumulate};
 use crate::model::network::Network;
+use crate::model::sum::sum_all;
 use crate::purpose;
 
 /// Goals drawn at most for one place in a batch. A goal can lack a demonstration that fits into the context,
@@ -250,7 +251,7 @@ pub(crate) fn cloning_gradient(
         let weighted = |page_weight: f64| -> Result<Tensor> {
             let weights = is_agents.iter().map(|&own| if own { 1.0 } else { page_weight as f32 });
             let weights = Tensor::from_iter(weights, stats.log_prob.device())?;
-            Ok(((&stats.log_prob * weights)?.sum_all()? * scale)?)
+            Ok((sum_all(&(&stats.log_prob * weights)?)? * scale)?)
         };
         let value = weighted(0.0)?.to_scalar::<f32>()?;
         Ok((weighted(page_weight)?, f64::from(value)))

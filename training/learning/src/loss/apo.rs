@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::terms::{KlTerm, LogProbs, Term};
 use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, by_value};
+use crate::model::sum::sum_all;
 
 /// The loss of A*-PO; the default.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -69,7 +70,7 @@ pub(super) fn squares(target: &Target, log_probs: &LogProbs, beta2: f64) -> Resu
     let mut start = 0;
     for segment in &target.segments {
         if segment.weight != 0.0 {
-            let log_ratio = log_ratios.narrow(0, start, segment.n_tokens)?.sum_all()?; // []
+            let log_ratio = sum_all(&log_ratios.narrow(0, start, segment.n_tokens)?)?; // []
             total = (total + log_ratio.affine(beta2, -segment.advantage)?.sqr()?)?;
         }
         start += segment.n_tokens;

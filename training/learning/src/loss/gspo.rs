@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::terms::{Clip, LogProbs, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
+use crate::model::sum::mean_all;
 
 /// The loss of GSPO.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -49,7 +50,7 @@ impl Loss for Gspo {
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
-        let log_ratio = (&log_probs.policy - &log_probs.behaviour)?.mean_all()?.reshape(1)?; // [1]
+        let log_ratio = mean_all(&(&log_probs.policy - &log_probs.behaviour)?)?.reshape(1)?; // [1]
         let mut loss = self.clip.surrogate(&log_ratio, &[target.advantage()])?;
         loss.value = (loss.value * -target.share)?;
         loss.n_clipped *= target.n_tokens();

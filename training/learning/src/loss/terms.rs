@@ -6,6 +6,8 @@
 use candle_core::{Result, Tensor};
 use serde::{Deserialize, Serialize};
 
+use crate::model::sum::{mean_all, sum_all};
+
 /// Log-probabilities of the sampled tokens of an episode. `[T]`
 #[derive(Debug, Clone)]
 pub struct LogProbs {
@@ -75,7 +77,7 @@ impl KlTerm {
             KlEstimator::K2 => (d.sqr()? * 0.5)?,
             KlEstimator::K3 => ((d.neg()?.exp()? - 1.0)? + d)?,
         };
-        Ok(Some((estimate.mean_all()? * self.coefficient)?))
+        Ok(Some((mean_all(&estimate)? * self.coefficient)?))
     }
 }
 
@@ -86,7 +88,7 @@ pub(crate) fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
 
 /// Σₜ cₜ · lpₜ.
 pub(crate) fn weighted_likelihood(factors: &[f64], log_probs: &LogProbs) -> Result<Tensor> {
-    (&log_probs.policy * constant(factors, &log_probs.policy)?)?.sum_all()
+    sum_all(&(&log_probs.policy * constant(factors, &log_probs.policy)?)?)
 }
 
 /// Bounds of the probability ratio, beyond which a token has no gradient.
@@ -155,7 +157,7 @@ impl Clip {
                 n_clipped += 1;
             }
         }
-        let free = (log_ratios.exp()? * constant(&factors, log_ratios)?)?.sum_all()?;
+        let free = sum_all(&(log_ratios.exp()? * constant(&factors, log_ratios)?)?)?;
         Ok(Term { value: (free + fixed)?, n_clipped })
     }
 }

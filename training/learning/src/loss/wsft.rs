@@ -39,6 +39,7 @@ use crate::error::Result;
 use crate::loss::awr::exponential_weights;
 use crate::loss::terms::{LogProbs, Term, constant};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, credited};
+use crate::model::sum::sum_all;
 
 /// Added to the standard deviation; smaller standard deviations count as 0.
 const EPSILON: f64 = 1e-6;
@@ -120,7 +121,7 @@ impl Loss for Wsft {
         let objective = (&log_probs.policy - (kl * self.kl_coefficient)?)?; // [T]
         let scale = -target.share / target.n_tokens() as f64;
         let factors = target.per_token(|segment| scale * segment.weight);
-        Ok((objective * constant(&factors, &log_probs.policy)?)?.sum_all()?.into())
+        Ok(sum_all(&(objective * constant(&factors, &log_probs.policy)?)?)?.into())
     }
 }
 

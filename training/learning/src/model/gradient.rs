@@ -226,6 +226,7 @@ mod tests {
 
     use super::*;
     use crate::data::trajectory::Trajectory;
+    use crate::model::sum::sum_all;
 
     fn micro(salt: u32) -> MicroBatch {
         MicroBatch {
@@ -240,7 +241,7 @@ mod tests {
     }
 
     fn loss(micro: &MicroBatch, stats: &TokenStats) -> Result<(Tensor, u32)> {
-        Ok((stats.log_prob.sum_all()?, micro.ids[0]))
+        Ok((sum_all(&stats.log_prob)?, micro.ids[0]))
     }
 
     #[test]
@@ -284,7 +285,7 @@ mod tests {
             let model = Qwen2::random(&config, Seed(2)).unwrap();
             let loss = |_: &MicroBatch, stats: &TokenStats| {
                 let log_probs = stats.log_prob.to_vec1::<f32>()?;
-                Ok((stats.log_prob.sqr()?.sum_all()?, log_probs))
+                Ok((sum_all(&stats.log_prob.sqr()?)?, log_probs))
             };
             let [(apart, log_probs_apart), (together, log_probs_together)] = [&apart, &together]
                 .map(|micros| on_cpu(&model, micros, Sampler::UNTEMPERED, of_log_probs(loss)).unwrap());

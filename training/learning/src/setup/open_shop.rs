@@ -26,10 +26,7 @@ pub fn read_catalog(config: &CatalogConfig) -> Result<RawData> {
 /// malformed records were skipped.
 pub fn open_catalog_source(config: &CatalogConfig, goals: GoalKind, seed: Seed) -> Result<CatalogSource> {
     let source_config = SourceConfig { limit: config.size.limit(), skips_bad: config.skip_bad, goals, seed };
-    let source = match &config.cache {
-        Some(cache) => CatalogSource::open_cached(&config.source, source_config, cache)?,
-        None => CatalogSource::open(&config.source, source_config)?,
-    };
+    let source = CatalogSource::open_cached(&config.source, source_config, config.cache.as_deref())?;
     log_skipped(source.skipped());
     Ok(source)
 }

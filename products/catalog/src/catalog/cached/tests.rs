@@ -24,7 +24,7 @@ impl Folders {
 
     fn open(&self, config: SourceConfig) -> CatalogSource {
         let source = self.catalog.path().to_str().unwrap();
-        CatalogSource::open_cached(source, config, self.cache.path()).unwrap()
+        CatalogSource::open_cached(source, config, Some(self.cache.path())).unwrap()
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -114,6 +114,6 @@ fn what_cannot_be_cached_is_opened_all_the_same() {
     let blocked = folders.cache.path().join("file");
     fs::write(&blocked, "").unwrap();
     let source = folders.catalog.path().to_str().unwrap();
-    let opened = CatalogSource::open_cached(source, SourceConfig::default(), &blocked).unwrap();
+    let opened = CatalogSource::open_cached(source, SourceConfig::default(), Some(&blocked)).unwrap();
     assert_eq!(opened.into_catalog().len(), 30);
 }
