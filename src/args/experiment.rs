@@ -43,9 +43,12 @@ enum PresetArg {
     Medium,
     /// The catalog of 1000 products, with more steps and evaluations
     Full,
-    /// The original WebShop's products, from random weights; with `--catalog DIR`:
+    /// The original WebShop's products, none of a test goal in training; with `--catalog DIR`:
     /// training/configs/original.toml
     Original,
+    /// The original WebShop's products, rules and goals, split as verl-agent splits them; with `--catalog DIR`:
+    /// training/configs/verl_agent.toml
+    VerlAgent,
     /// The base model of the program, from random weights: training/configs/base.toml
     Base,
     /// Demonstrations by two experts that know the goal: training/configs/two_habits.toml
@@ -77,6 +80,7 @@ impl From<PresetArg> for Preset {
             PresetArg::Medium => Self::Medium,
             PresetArg::Full => Self::Full,
             PresetArg::Original => Self::Original,
+            PresetArg::VerlAgent => Self::VerlAgent,
             PresetArg::Base => Self::Base,
             PresetArg::TwoHabits => Self::TwoHabits,
             PresetArg::ShopR1 => Self::ShopR1,

@@ -12,8 +12,11 @@ pub enum Preset {
     Medium,
     /// `configs/full.toml`: the 1000-product shop.
     Full,
-    /// `configs/original.toml`: the original's products, from random weights; needs their folder in `catalog.source`.
+    /// `configs/original.toml`: the original's products, none of a test goal in training; needs their folder in
+    /// `catalog.source`.
     Original,
+    /// `configs/verl_agent.toml`: the original's rules and goals in verl-agent's split; needs their folder in `catalog.source`.
+    VerlAgent,
     /// `configs/base.toml`: the base model, from random weights.
     Base,
     /// `configs/two_habits.toml`: demonstrations that know the goal's criteria.
@@ -31,6 +34,7 @@ impl Config {
             Preset::TwoHabits => ("two_habits.toml", include_str!("../../../configs/two_habits.toml")),
             Preset::ShopR1 => ("shop_r1_tiny.toml", include_str!("../../../configs/shop_r1_tiny.toml")),
             Preset::Original => ("original.toml", include_str!("../../../configs/original.toml")),
+            Preset::VerlAgent => ("verl_agent.toml", include_str!("../../../configs/verl_agent.toml")),
             Preset::Base => ("base.toml", include_str!("../../../configs/base.toml")),
             Preset::Full => ("full.toml", include_str!("../../../configs/full.toml")),
         };
@@ -62,5 +66,16 @@ mod tests {
         }
         let shop_r1 = Config::preset(Preset::ShopR1, &[]).unwrap();
         assert_eq!((shop_r1.rl.mode, shop_r1.rl.loss.kind()), (RlMode::SingleStep, LossKind::Grpo));
+    }
+
+    #[test]
+    fn of_the_presets_for_the_original_only_verl_agents_split_leaks() {
+        for (preset, leaks) in [(Preset::Original, false), (Preset::VerlAgent, true)] {
+            let Config { catalog, evaluation, judgement, .. } =
+                Config::preset(preset, &["catalog.source=products".to_owned()]).unwrap();
+            assert_eq!((catalog.split_rule.is_leaky(), catalog.train_on_source), (leaks, leaks));
+            // Generated shops are not the original's.
+            assert_eq!((evaluation.shops, judgement.shops), (0, 0));
+        }
     }
 }
