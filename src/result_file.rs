@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use webshop_agent::{PromptStamp, Sampling};
 use webshop_env::ShopFingerprint;
-use webshop_evaluation::{Baseline, Failures, Summary, baselines_table};
+use webshop_evaluation::{Baseline, Failures, Summary, baselines_table, by_product_table};
 use webshop_products::{Split, SplitRule};
 use webshop_remote::FailedEpisode;
 
@@ -131,8 +131,10 @@ impl RolloutResult {
         if self.baselines.is_empty() {
             return Ok(());
         }
-        let table = baselines_table(&[(&self.policy, &self.summary)], &self.baselines);
-        outln!("\non the same goals:\n{}", table.text().trim_end())
+        let evaluated = [(&*self.policy, &self.summary)];
+        outln!("\non the same goals:\n{}", baselines_table(&evaluated, &self.baselines).text())?;
+        let by_product = by_product_table(&evaluated, &self.baselines);
+        outln!("with every product counting the same:\n{}", by_product.text().trim_end())
     }
 
     fn print_seconds(&self) -> anyhow::Result<()> {

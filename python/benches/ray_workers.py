@@ -20,7 +20,9 @@ RAY = [sys.executable, "-m", "webshop.ray"]
 
 def seconds(command: list[str]) -> float:
     began = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
+    ended = subprocess.run(command, capture_output=True, text=True)
+    if ended.returncode:
+        sys.exit(f"\n{' '.join(command)}\n{ended.stderr}")
     return time.perf_counter() - began
 
 

@@ -42,7 +42,7 @@ fn a_run_is_judged_beside_its_warm_start_and_the_baselines_on_the_same_goals() {
         assert_eq!(names(set), [&of_run[..], &RULES, &KNOWING].concat());
         let (first, others) = set.policies.split_first().expect("some policies");
         assert_eq!(first.difference, None);
-        for Baseline { policy, summary, difference } in others {
+        for Baseline { policy, summary, difference, .. } in others {
             assert_eq!((summary.episodes, summary.products), (7, first.summary.products), "{policy}");
             let mean = difference.expect("the goals are the same").mean;
             let expected = first.summary.success_rate - summary.success_rate;

@@ -16,7 +16,7 @@ use webshop_products::Seed;
 use crate::clustered::Difference;
 use crate::error::Result;
 use crate::outcomes::Outcomes;
-use crate::summary::{Summary, Tally};
+use crate::summary::{ByProduct, Summary, Tally};
 use crate::table::{Table, interval, percent};
 
 /// Concurrent episodes.
@@ -32,6 +32,22 @@ pub struct Baseline {
     /// Success rate of the evaluated policy minus this one's, paired by goal and clustered by product; `None` if
     /// the evaluated policy has no outcome for each goal.
     pub difference: Option<Difference>,
+    /// The same with every product counting the same.
+    #[serde(default)]
+    pub difference_by_product: Option<Difference>,
+}
+
+impl Baseline {
+    /// The figures of a policy's episodes, and how the `evaluated` outcomes differ from them.
+    pub fn new(policy: &str, episodes: &Tally, evaluated: Option<&Outcomes>) -> Self {
+        let outcomes = episodes.outcomes();
+        Self {
+            policy: policy.into(),
+            summary: episodes.summary(),
+            difference: evaluated.and_then(|other| outcomes.difference_to(other)),
+            difference_by_product: evaluated.and_then(|other| outcomes.difference_by_product_to(other)),
+        }
+    }
 }
 
 /// How baselines are run.
@@ -78,16 +94,14 @@ pub fn baselines(tasks: &[Task], config: BaselineConfig, evaluated: &Outcomes) -
             }
             Ok(())
         })?;
-        let difference = tally.outcomes().difference_to(evaluated);
-        Ok(Baseline { policy: policy.name().into(), summary: tally.summary(), difference })
+        Ok(Baseline::new(policy.name(), &tally, Some(evaluated)))
     };
     reading.into_iter().chain(browsing).chain(knowing).map(run).collect()
 }
 
 /// The evaluated policies, then the baselines, one row each.
 pub fn baselines_table(evaluated: &[(&str, &Summary)], baselines: &[Baseline]) -> Table {
-    let against = evaluated.last().map_or_else(String::new, |(name, _)| format!("{name} minus this, points"));
-    let head = ["policy", "success, %", "score", "actions", &against].map(String::from).into();
+    let head = ["policy", "success, %", "score", "actions", &against(evaluated)].map(String::from).into();
     let row = |name: &str, of: &Summary, difference: String| {
         let [low, high] = of.score_ci95;
         vec![
@@ -98,18 +112,34 @@ pub fn baselines_table(evaluated: &[(&str, &Summary)], baselines: &[Baseline]) -
             difference,
         ]
     };
-    let of_baseline = |of: &Baseline| {
-        let difference = of.difference.map_or_else(String::new, |of| points(&of));
-        row(&of.policy, &of.summary, difference)
-    };
+    let of_baseline = |of: &Baseline| row(&of.policy, &of.summary, points(of.difference));
     let evaluated = evaluated.iter().map(|(name, summary)| row(name, summary, String::new()));
     Table { head, rows: evaluated.chain(baselines.iter().map(of_baseline)).collect() }
 }
 
+/// The same policies' success rates with every product counting the same.
+pub fn by_product_table(evaluated: &[(&str, &Summary)], baselines: &[Baseline]) -> Table {
+    let head = ["policy", "success by product, %", &against(evaluated)].map(String::from).into();
+    let row = |name: &str, of: &Summary, difference: String| {
+        let rate = |of: ByProduct| format!("{} {}", percent(of.success_rate), interval(of.success_ci95));
+        vec![name.to_owned(), of.by_product.map_or_else(String::new, rate), difference]
+    };
+    let of_baseline = |of: &Baseline| row(&of.policy, &of.summary, points(of.difference_by_product));
+    let evaluated = evaluated.iter().map(|(name, summary)| row(name, summary, String::new()));
+    Table { head, rows: evaluated.chain(baselines.iter().map(of_baseline)).collect() }
+}
+
+/// The title of the column of differences to the last evaluated policy.
+fn against(evaluated: &[(&str, &Summary)]) -> String {
+    evaluated.last().map_or_else(String::new, |(name, _)| format!("{name} minus this, points"))
+}
+
 /// A difference of shares in percentage points with its interval: `+4.0 [−1.2, +9.2]`.
-fn points(of: &Difference) -> String {
+fn points(difference: Option<Difference>) -> String {
     let signed = |share: f64| format!("{:+.1}", 100.0 * share).replace('-', "−");
-    format!("{} [{}, {}]", signed(of.mean), signed(of.ci95[0]), signed(of.ci95[1]))
+    let with_interval =
+        |of: Difference| format!("{} [{}, {}]", signed(of.mean), signed(of.ci95[0]), signed(of.ci95[1]));
+    difference.map_or_else(String::new, with_interval)
 }
 
 #[cfg(test)]
@@ -196,6 +226,13 @@ mod tests {
         let table = baselines_table(&[("clone", &oracle.summary)], &found).text();
         assert_eq!(table.lines().count(), 10);
         assert!(table.lines().last().unwrap().ends_with("+0.0 [+0.0, +0.0]"), "{table}");
+        let by_product = by_product_table(&[("clone", &oracle.summary)], &found);
+        assert_eq!(by_product.rows.len(), 9);
+        for (row, of) in by_product.rows[1..].iter().zip(&found) {
+            let (rate, difference) = (of.summary.by_product.unwrap(), of.difference_by_product.unwrap().mean);
+            assert!(row[1].starts_with(&percent(rate.success_rate)), "{row:?}");
+            assert!((difference + rate.success_rate - 1.0).abs() < 1e-12, "{row:?}");
+        }
         let other = baselines(&tasks[1..], config, &evaluated).unwrap();
         assert!(other.iter().all(|of| of.difference.is_none()), "other goals cannot be compared");
     }

@@ -73,6 +73,25 @@ pub fn clustered_rate_interval<C: Ord>(successes: &[bool], clusters: &[C]) -> [f
     wilson(rate, n / design_effect, quantile_975(m - 1))
 }
 
+/// The mean of each product's values, in the order of the products, and the products: values in which every product
+/// counts the same, however many goals it has.
+///
+/// # Panics
+/// If the lengths differ.
+///
+/// ```
+/// let (means, products) = webshop_evaluation::product_means(&[1.0, 0.0, 0.5], &[8, 8, 7]);
+/// assert_eq!((means, products), (vec![0.5, 0.5], vec![&7, &8]));
+/// ```
+pub fn product_means<'a, C: Ord>(values: &[f64], clusters: &'a [C]) -> (Vec<f64>, Vec<&'a C>) {
+    assert_eq!(values.len(), clusters.len(), "each value has a product");
+    let mut of: BTreeMap<&C, Vec<f64>> = BTreeMap::new();
+    for (value, cluster) in values.iter().zip(clusters) {
+        of.entry(cluster).or_default().push(*value);
+    }
+    of.into_iter().map(|(cluster, values)| (mean(&values), cluster)).unzip()
+}
+
 /// The mean of `after[i] − before[i]`, where `i` is a goal, with its interval and the p-value of a two-sided t test
 /// of no difference; `clusters[i]` names the product of goal `i`.
 ///

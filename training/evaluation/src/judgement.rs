@@ -61,6 +61,7 @@ mod tests {
             policy: policy.into(),
             summary: summarize_at_site(&[]),
             difference,
+            difference_by_product: None,
         };
         let difference = Difference { mean: 0.25, ci95: [0.125, 0.375], p: 0.5 };
         let policies = vec![of("learned", None), of("warm start", Some(difference))];

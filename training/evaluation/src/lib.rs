@@ -34,9 +34,9 @@ mod statistics;
 mod student;
 mod summary;
 
-pub use crate::baselines::{Baseline, BaselineConfig, baselines, baselines_table};
+pub use crate::baselines::{Baseline, BaselineConfig, baselines, baselines_table, by_product_table};
 pub use crate::clustered::{
-    Difference, clustered_difference, clustered_mean_interval, clustered_rate_interval,
+    Difference, clustered_difference, clustered_mean_interval, clustered_rate_interval, product_means,
 };
 pub use crate::env_checks::{Check, validate};
 pub use crate::error::{EvaluationError, Result};
@@ -45,4 +45,4 @@ pub use crate::outcomes::{Outcomes, ShopProduct};
 pub use crate::reading::{Decisions, Reading};
 pub use crate::seeds::{holm, paired_seeds_difference, seeds_interval};
 pub use crate::statistics::{bootstrap, difference_interval, mean, wilson_interval};
-pub use crate::summary::{Failures, RewardParts, Summary, Tally, summarize, summarize_at_site};
+pub use crate::summary::{ByProduct, Failures, RewardParts, Summary, Tally, summarize, summarize_at_site};

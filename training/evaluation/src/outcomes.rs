@@ -2,7 +2,7 @@
 
 use webshop_products::ProductIdx;
 
-use crate::clustered::{Difference, clustered_difference};
+use crate::clustered::{Difference, clustered_difference, product_means};
 
 /// A product of one of several shops: the unit of intervals. Products of different shops are different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +34,14 @@ impl Outcomes {
         (self.products == other.products)
             .then(|| clustered_difference(&self.successes, &other.successes, &self.products))
     }
+
+    /// The same with every product counting the same, however many goals it has.
+    pub fn difference_by_product_to(&self, other: &Self) -> Option<Difference> {
+        (self.products == other.products).then(|| {
+            let (before, products) = product_means(&self.successes, &self.products);
+            clustered_difference(&before, &product_means(&other.successes, &other.products).0, &products)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +70,17 @@ mod tests {
         assert!((difference.mean - 2.0 / 3.0).abs() < 1e-12);
         assert_eq!(difference, clustered_difference(&[0.0, 0.0, 1.0], &[1.0; 3], &[1, 1, 2]));
         assert_eq!(before.difference_to(&outcomes(&[(1, true), (2, true), (2, true)])), None);
+    }
+
+    #[test]
+    fn by_product_each_product_counts_the_same() {
+        let before = outcomes(&[(1, false), (2, true), (1, false), (1, false)]);
+        let after = outcomes(&[(1, true), (2, true), (1, true), (1, false)]);
+        let difference = before.difference_by_product_to(&after).unwrap();
+        // Product 1 gains 2/3, product 2 nothing; by goals the mean is 1/2.
+        assert_eq!(difference, clustered_difference(&[0.0, 1.0], &[2.0 / 3.0, 1.0], &[1, 2]));
+        assert!((difference.mean - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(before.difference_by_product_to(&outcomes(&[(1, true)])), None);
     }
 
     #[test]

@@ -14,9 +14,9 @@ use webshop_agent::{Episode, EpisodeExt, FailureKind, SiteEpisode};
 use webshop_env::RewardBreakdown;
 use webshop_products::GoalSet;
 
-use crate::clustered::{clustered_mean_interval, clustered_rate_interval};
+use crate::clustered::{clustered_mean_interval, clustered_rate_interval, product_means};
 use crate::outcomes::{Outcomes, ShopProduct};
-use crate::statistics::{mean_interval, wilson_interval};
+use crate::statistics::{mean, mean_interval, wilson_interval};
 
 /// Number of failed episodes by [`FailureKind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +68,9 @@ pub struct Summary {
     /// Wilson interval of the success rate, 95 %, clustered by product; of independent episodes if `products`
     /// is `None`.
     pub success_ci95: [f64; 2],
+    /// The success rate with every product counting the same, however many goals it has; `None` if `products` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_product: Option<ByProduct>,
     /// Mean reward; an episode without a purchase counts 0.
     pub score: f64,
     /// Interval of the score, 95 %: Student's, clustered by product; normal if `products` is `None`.
@@ -85,6 +88,23 @@ pub struct Summary {
     /// Mean parts of the reward; `None` for episodes at a website, which does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reward_parts: Option<RewardParts>,
+}
+
+/// A success rate in which every product counts the same: the mean over products of the share of a product's goals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ByProduct {
+    /// The rate.
+    pub success_rate: f64,
+    /// Its interval, 95 %: Student's over products.
+    pub success_ci95: [f64; 2],
+}
+
+impl ByProduct {
+    fn of(is_success: &[bool], products: &[ShopProduct]) -> Self {
+        let values: Vec<f64> = is_success.iter().map(|success| f64::from(u8::from(*success))).collect();
+        let (means, products) = product_means(&values, products);
+        Self { success_rate: mean(&means), success_ci95: clustered_mean_interval(&means, &products) }
+    }
 }
 
 /// The parts of the reward, each from 0 to 1, as means over episodes. An episode without a purchase counts 0
@@ -225,7 +245,7 @@ impl EpisodeCounts {
 
 fn statistics(episodes: &[EpisodeCounts]) -> Summary {
     let n = episodes.len();
-    let mean = |total: f64| if n == 0 { 0.0 } else { total / n as f64 };
+    let share = |total: f64| if n == 0 { 0.0 } else { total / n as f64 };
     let is_success: Vec<bool> = episodes.iter().map(|episode| episode.failure.is_none()).collect();
     let successes = is_success.iter().filter(|success| **success).count();
     let rewards: Vec<f64> = episodes.iter().map(|episode| episode.reward).collect();
@@ -242,15 +262,16 @@ fn statistics(episodes: &[EpisodeCounts]) -> Summary {
     let parts: Option<Vec<RewardParts>> = episodes.iter().map(|episode| episode.parts).collect();
     Summary {
         episodes: n,
+        by_product: products.as_deref().map(|of| ByProduct::of(&is_success, of)),
         products: products.map(|of| of.into_iter().collect::<BTreeSet<_>>().len()),
-        success_rate: mean(successes as f64),
+        success_rate: share(successes as f64),
         success_ci95,
-        score: mean(rewards.iter().sum()),
+        score: share(rewards.iter().sum()),
         score_ci95,
-        mean_turns: mean(turns as f64),
+        mean_turns: share(turns as f64),
         inadmissible_rate: if turns == 0 { 0.0 } else { inadmissible as f64 / turns as f64 },
-        mean_sampled_tokens: mean(sampled as f64),
-        thinking_rate: mean(thinking as f64),
+        mean_sampled_tokens: share(sampled as f64),
+        thinking_rate: share(thinking as f64),
         failures: Failures::of(episodes.iter().filter_map(|episode| episode.failure)),
         reward_parts: parts.map(|parts| RewardParts::mean(&parts)),
     }
@@ -276,6 +297,8 @@ impl fmt::Display for Summary {
 
 #[cfg(test)]
 mod tests {
+    use webshop_products::ProductIdx;
+
     use super::*;
 
     #[test]
@@ -299,5 +322,13 @@ mod tests {
         let mean = RewardParts::mean(&[parts, RewardParts::default()]);
         assert_eq!((mean.product_type, mean.attributes, mean.options), (0.5, 0.25, 0.5));
         assert_eq!(RewardParts::mean(&[]), RewardParts::default());
+    }
+
+    #[test]
+    fn by_product_a_product_with_many_goals_counts_once() {
+        let products = [1, 1, 1, 2].map(|product| ShopProduct { shop: 0, product: ProductIdx(product) });
+        let of = ByProduct::of(&[true, true, false, false], &products);
+        assert!((of.success_rate - 1.0 / 3.0).abs() < 1e-12, "the mean of 2/3 and 0, not 1/2");
+        assert_eq!(of.success_ci95, [0.0, 1.0], "two products: t(1) is 12.7");
     }
 }

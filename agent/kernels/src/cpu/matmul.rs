@@ -234,36 +234,36 @@ fn multiply_at<E: Element>(
     panels: &mut Panels,
 ) {
     #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-        fn avx512<E: Element>(
-            c: &mut Target,
-            a: View,
-            b: (&[E], usize, usize),
-            cols: (Range<usize>, usize),
-            store: Store,
-            panels: &mut Panels,
-        ) {
-            tiles::<E, 12, 32>(c, a, b, cols, store, panels);
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2<E: Element>(
-            c: &mut Target,
-            a: View,
-            b: (&[E], usize, usize),
-            cols: (Range<usize>, usize),
-            store: Store,
-            panels: &mut Panels,
-        ) {
-            tiles::<E, 6, 16>(c, a, b, cols, store, panels);
-        }
-        match level {
-            // SAFETY: `detect` returns this level only after seeing all its features.
-            Level::Avx512 => return unsafe { avx512(c, a, b, cols, store, panels) },
-            // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(c, a, b, cols, store, panels) },
-            Level::Baseline => {}
-        }
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+    fn avx512<E: Element>(
+        c: &mut Target,
+        a: View,
+        b: (&[E], usize, usize),
+        cols: (Range<usize>, usize),
+        store: Store,
+        panels: &mut Panels,
+    ) {
+        tiles::<E, 12, 32>(c, a, b, cols, store, panels);
     }
-    tiles::<E, 6, 16>(c, a, b, cols, store, panels);
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    fn avx2<E: Element>(
+        c: &mut Target,
+        a: View,
+        b: (&[E], usize, usize),
+        cols: (Range<usize>, usize),
+        store: Store,
+        panels: &mut Panels,
+    ) {
+        tiles::<E, 6, 16>(c, a, b, cols, store, panels);
+    }
+    match level {
+        // SAFETY: `detect` returns this level only after seeing all its features.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { avx512(c, a, b, cols, store, panels) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { avx2(c, a, b, cols, store, panels) },
+        Level::Baseline => tiles::<E, 6, 16>(c, a, b, cols, store, panels),
+    }
 }

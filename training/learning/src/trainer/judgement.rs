@@ -127,10 +127,8 @@ fn judge_on(trainer: &Trainer<'_>, judged: &[Judged<'_>], sample: &GoalSample) -
         let advance = || ex.observer.advance(1, name);
         let episodes = ex.rollout_at(network, &tasks, (*temperature, top_p), &advance)?;
         let tally = tally(&episodes, &sample.goals);
-        let outcomes = tally.outcomes();
-        let difference = first.as_ref().and_then(|first| outcomes.difference_to(first));
-        policies.push(Baseline { policy: name.clone(), summary: tally.summary(), difference });
-        first.get_or_insert(outcomes);
+        policies.push(Baseline::new(name, &tally, first.as_ref()));
+        first.get_or_insert_with(|| tally.outcomes());
     }
     let first = first.expect("the warm start is always judged");
     policies.extend(baselines(&tasks, baseline_config(ex), &first)?);

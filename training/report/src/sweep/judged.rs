@@ -96,7 +96,7 @@ mod tests {
         let policy = |(name, success_rate): &(&str, f64)| {
             let mut summary = summarize_at_site(&[]);
             summary.success_rate = *success_rate;
-            Baseline { policy: (*name).into(), summary, difference: None }
+            Baseline { policy: (*name).into(), summary, difference: None, difference_by_product: None }
         };
         JudgedSet { name: "test".into(), shops: 1, policies: policies.iter().map(policy).collect() }
     }

@@ -9,7 +9,7 @@
 //!          ‾‾‾‾‾‾‾‾‾‾‾ thought ‾‾‾‾‾‾‾‾‾‾‾‾‾                    ‾‾‾‾‾‾‾‾‾‾‾ free text ‾‾‾‾‾‾‾‾‾‾‾
 //! ```
 //!
-//! Both values of `max` are in the [`Budget`].
+//! Both values of `max` come from the [`Budget`]: what a thought leaves of its own is left to the free text.
 //!
 //! The completions are stored in a trie. Every state before the end allows at least one token. A completion
 //! is *one* sequence of ids: other tokenizations of the same text are not allowed, so the probabilities of
@@ -52,7 +52,8 @@ impl Allowed<'_> {
 pub struct Budget {
     /// Maximum length of the thought, without its delimiters.
     pub thought: usize,
-    /// Maximum length of the [`FreeText`], without its delimiters; 0 means 1.
+    /// Maximum length of the [`FreeText`] after the longest thought, without its delimiters; 0 means 1. After a
+    /// shorter thought, or none where one is offered, it is longer by as many tokens.
     pub text: usize,
 }
 
@@ -139,7 +140,7 @@ impl Constraint {
 
     /// The state before the first token.
     pub fn start(&self) -> ConstraintState<'_> {
-        ConstraintState { constraint: self, place: self.start }
+        ConstraintState { constraint: self, place: self.start, n_tokens: 0 }
     }
 
     /// The number of tokens of the longest turn of the grammar.
@@ -236,6 +237,8 @@ impl Constraint {
 pub struct ConstraintState<'c> {
     constraint: &'c Constraint,
     place: Place,
+    /// Tokens of the turn so far.
+    n_tokens: usize,
 }
 
 impl<'c> ConstraintState<'c> {
@@ -245,7 +248,7 @@ impl<'c> ConstraintState<'c> {
             Place::Node(node) => Allowed::Only(&self.constraint.nodes[node].ids),
             Place::Inside(free, n_inside) => {
                 let (run, max_tokens) = self.constraint.run(free);
-                run.allowed(n_inside, max_tokens)
+                run.allowed(n_inside, max_tokens + self.left_by_thought(free, n_inside))
             }
             Place::Closing(free, n_inside) => {
                 Allowed::Only(&self.constraint.closing(free)[n_inside..=n_inside])
@@ -274,7 +277,20 @@ impl<'c> ConstraintState<'c> {
             Place::Closing(free, n_inside) => closing(free, n_inside + 1),
             Place::Complete => Place::Complete,
         };
+        self.n_tokens += 1;
         Ok(())
+    }
+
+    /// The tokens that the thought has left for free text of this kind, after `n_inside` tokens of it.
+    fn left_by_thought(&self, free: Free, n_inside: usize) -> usize {
+        let Constraint { thought, text, budget, .. } = self.constraint;
+        match (free, thought, text) {
+            (Free::Text, Some(thought), Some(text)) => {
+                let n_used = self.n_tokens - n_inside - text.opening.len();
+                thought.n_delimiter_tokens() + budget.thought - n_used
+            }
+            _ => 0,
+        }
     }
 
     /// Whether the turn is complete.

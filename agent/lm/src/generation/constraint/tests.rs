@@ -183,6 +183,31 @@ fn free_text_is_not_empty_and_ends_in_time() {
 }
 
 #[test]
+fn what_a_thought_leaves_is_left_to_the_text() {
+    let tokenizer = tokenizer();
+    let (search, thought) = (search(&tokenizer), thought(&tokenizer, ThoughtStart::Offered));
+    let constraint = Constraint::new(&[], search, thought, TWO_OF_EACH).unwrap();
+    let [red, bracket] = ["Ġred", "]"].map(|token| tokenizer.id(token).unwrap());
+    // Of four tokens of a thought, delimiters included.
+    for (begun, n_left) in
+        [("", 4), ("<think></think>", 2), ("<think> red</think>", 1), ("<think> red red</think>", 0)]
+    {
+        let mut state = constraint.start();
+        let mut n_tokens = 0;
+        for id in tokenizer.encode(&format!("{begun}search[")).unwrap().into_iter().chain([red; 2]) {
+            state.advance(id).unwrap();
+            n_tokens += 1;
+        }
+        for left in (0..n_left).rev() {
+            assert!(state.allowed().contains(red), "{begun}: {left}");
+            state.advance(red).unwrap();
+        }
+        assert_eq!(state.allowed(), Allowed::Only(&[bracket]), "{begun}");
+        assert_eq!(n_tokens + n_left + 2, constraint.longest(), "{begun}");
+    }
+}
+
+#[test]
 fn a_forbidden_token_is_refused() {
     let tokenizer = tokenizer();
     let constraint = Constraint::new(&clicks(&tokenizer, &["red"]), None, None, TWO_OF_EACH).unwrap();

@@ -6,11 +6,12 @@
 //! ```text
 //! turn   ≥ form of the thought + thought + max(form of a search + words, longest click)
 //! room   = turn − form of the thought − form of a search − 1
-//! words  = 1 + ⌊room / 3⌋             thought = the rest
+//! words  = 1 + ⌊room / 3⌋ at least    thought = the rest at most
 //! ```
 //!
-//! The form is the fixed text around free text: tags, JSON, the stop token. A limit below the forms is an
-//! error.
+//! What the thought leaves is left to the words. In formats without a thought the words have all of the room, and on a
+//! page without a search bar only the longest click counts. The form is the fixed text around free text: tags,
+//! JSON, the stop token. A limit below the forms is an error.
 
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ impl ActionGrammar {
         let search = FreeText::new(tokenizer, (opening, &format!("{closing}{stop}")), form.forbidden)?;
         let (thought, search) = (thought.map(Arc::new), Arc::new(search));
         let grammar = Self { prompt_format, thought, search, max_turn_tokens };
-        grammar.budget(&[encode(&Action::Click(BUTTON.into()))?])?;
+        grammar.budget(&[encode(&Action::Click(BUTTON.into()))?], true)?;
         Ok(grammar)
     }
 
@@ -68,22 +69,24 @@ impl ActionGrammar {
         let clicks = available.clicks().map(|click| encode(&click)).collect::<Result<Vec<_>, _>>()?;
         // The shop accepts a search on every page; without clicks it is the only action.
         let search = (available.has_search_bar || clicks.is_empty()).then(|| self.search.clone());
-        Ok(Constraint::new(&clicks, search, self.thought.clone(), self.budget(&clicks)?)?)
+        let budget = self.budget(&clicks, search.is_some())?;
+        Ok(Constraint::new(&clicks, search, self.thought.clone(), budget)?)
     }
 
     /// The tokens of thoughts and searches beside these clicks.
-    fn budget(&self, clicks: &[Vec<u32>]) -> Result<Budget, AgentError> {
+    fn budget(&self, clicks: &[Vec<u32>], has_search: bool) -> Result<Budget, AgentError> {
         let thought_form = self.thought.as_ref().map_or(0, |thought| thought.n_delimiter_tokens());
         let search_form = self.search.n_delimiter_tokens();
         let click = clicks.iter().map(Vec::len).max().unwrap_or(0);
-        let needed = thought_form + click.max(search_form + 1);
+        let shortest_search = if has_search { search_form + 1 } else { 0 };
+        let needed = thought_form + click.max(shortest_search);
         if needed > self.max_turn_tokens {
             let (prompt_format, max_turn_tokens) = (self.prompt_format.name(), self.max_turn_tokens);
             return Err(AgentError::TurnTooShort { prompt_format, max_turn_tokens, needed });
         }
-        let room = self.max_turn_tokens - thought_form - search_form - 1;
-        let text = 1 + room / 3;
-        let action = click.max(search_form + text);
-        Ok(Budget { thought: self.max_turn_tokens - thought_form - action, text })
+        let room = self.max_turn_tokens - thought_form - shortest_search;
+        let extra_words = if self.thought.is_some() { room / 3 } else { room };
+        let action = click.max(if has_search { shortest_search + extra_words } else { 0 });
+        Ok(Budget { thought: self.max_turn_tokens - thought_form - action, text: 1 + extra_words })
     }
 }
