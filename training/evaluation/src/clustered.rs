@@ -22,6 +22,10 @@
 //! ( p + t²/2n* ± t·√(p(1 − p)/n* + t²/4n*²) ) / (1 + t²/n*)
 //! ```
 //!
+//! A rate in which every product counts the same is the mean of the products' own rates. It has Wilson's interval on
+//! `n* = p(1 − p)/v`, where `v` is the variance of that mean; on the number of products where `v` is 0
+//! ([`product_rate_interval`]).
+//!
 //! Deviations: a design effect below 1, which few products give by chance, counts as 1, so that no interval is
 //! narrower than that of independent goals; a rate of 0 or 1 has no variance, and its design effect is 1, the limit
 //! of a rate with a single exception. Results of a sample with fewer than two products say nothing about others:
@@ -90,6 +94,27 @@ pub fn product_means<'a, C: Ord>(values: &[f64], clusters: &'a [C]) -> (Vec<f64>
         of.entry(cluster).or_default().push(*value);
     }
     of.into_iter().map(|(cluster, values)| (mean(&values), cluster)).unzip()
+}
+
+/// The interval of the mean of products' rates, which are in 0..=1 ([`product_means`]); with fewer than two it is `[0, 1]`.
+///
+/// ```
+/// // Mean .5 and v = .1/12, as .25/v = 30 goals would have; t(3) = 3.18.
+/// let [low, high] = webshop_evaluation::product_rate_interval(&[0.6, 0.4, 0.3, 0.7]);
+/// assert_eq!(((low * 1e3).round(), (high * 1e3).round()), (249.0, 751.0));
+/// // No product succeeds: as four goals would have.
+/// let [low, high] = webshop_evaluation::product_rate_interval(&[0.0; 4]);
+/// assert_eq!((low, (high * 1e3).round()), (0.0, 717.0));
+/// ```
+pub fn product_rate_interval(rates: &[f64]) -> [f64; 2] {
+    let m = rates.len();
+    if m < 2 {
+        return [0.0, 1.0];
+    }
+    let products: Vec<usize> = (0..m).collect();
+    let (rate, (variance, _)) = (mean(rates), mean_variance(rates, &products));
+    let n_effective = if variance > 0.0 { rate * (1.0 - rate) / variance } else { m as f64 };
+    wilson(rate, n_effective, quantile_975(m - 1))
 }
 
 /// The mean of `after[i] − before[i]`, where `i` is a goal, with its interval and the p-value of a two-sided t test

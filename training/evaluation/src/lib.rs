@@ -37,6 +37,7 @@ mod summary;
 pub use crate::baselines::{Baseline, BaselineConfig, baselines, baselines_table, by_product_table};
 pub use crate::clustered::{
     Difference, clustered_difference, clustered_mean_interval, clustered_rate_interval, product_means,
+    product_rate_interval,
 };
 pub use crate::env_checks::{Check, validate};
 pub use crate::error::{EvaluationError, Result};

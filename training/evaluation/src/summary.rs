@@ -14,7 +14,9 @@ use webshop_agent::{Episode, EpisodeExt, FailureKind, SiteEpisode};
 use webshop_env::RewardBreakdown;
 use webshop_products::GoalSet;
 
-use crate::clustered::{clustered_mean_interval, clustered_rate_interval, product_means};
+use crate::clustered::{
+    clustered_mean_interval, clustered_rate_interval, product_means, product_rate_interval,
+};
 use crate::outcomes::{Outcomes, ShopProduct};
 use crate::statistics::{mean, mean_interval, wilson_interval};
 
@@ -95,15 +97,15 @@ pub struct Summary {
 pub struct ByProduct {
     /// The rate.
     pub success_rate: f64,
-    /// Its interval, 95 %: Student's over products.
+    /// Its interval, 95 %: Wilson's, with the variance between products.
     pub success_ci95: [f64; 2],
 }
 
 impl ByProduct {
     fn of(is_success: &[bool], products: &[ShopProduct]) -> Self {
         let values: Vec<f64> = is_success.iter().map(|success| f64::from(u8::from(*success))).collect();
-        let (means, products) = product_means(&values, products);
-        Self { success_rate: mean(&means), success_ci95: clustered_mean_interval(&means, &products) }
+        let (rates, _) = product_means(&values, products);
+        Self { success_rate: mean(&rates), success_ci95: product_rate_interval(&rates) }
     }
 }
 
@@ -329,6 +331,6 @@ mod tests {
         let products = [1, 1, 1, 2].map(|product| ShopProduct { shop: 0, product: ProductIdx(product) });
         let of = ByProduct::of(&[true, true, false, false], &products);
         assert!((of.success_rate - 1.0 / 3.0).abs() < 1e-12, "the mean of 2/3 and 0, not 1/2");
-        assert_eq!(of.success_ci95, [0.0, 1.0], "two products: t(1) is 12.7");
+        assert_eq!(of.success_ci95, product_rate_interval(&[2.0 / 3.0, 0.0]));
     }
 }

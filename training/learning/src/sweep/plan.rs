@@ -319,6 +319,16 @@ mod tests {
     }
 
     #[test]
+    fn a_comparison_on_a_users_catalog_needs_its_folder() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/verl_agent_gain.toml");
+        let refusal = Comparison::load(&file, &Changes::default()).unwrap_err().to_string();
+        assert!(refusal.contains("catalog.source"), "{refusal}");
+        let set = vec!["catalog.source=100".into()];
+        let comparison = Comparison::load(&file, &Changes { set, ..Changes::default() }).unwrap();
+        assert_eq!((comparison.arms.len(), comparison.seeds.len()), (3, 3));
+    }
+
+    #[test]
     fn invalid_comparisons_are_refused() {
         let refusal = |from: &str, to: &str| {
             assert!(TWO.contains(from), "the file has `{from}`");
