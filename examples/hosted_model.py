@@ -11,8 +11,8 @@ kept, and requests that failed are tried again. With Inspect AI instead, whose l
     inspect eval webshop/webshop --model openai/gpt-5-mini -T n=100
 
 What was run: this program against `webshop serve --model` on the same machine, with a random model, as
-examples/vllm_rollout.py does it; the task of Inspect with its mock model. What was not run: a hosted model, which needs the
-network and a key.
+examples/vllm_rollout.py does it; the task of Inspect with its mock model, and as `inspect eval` against that server. What was
+not run: a hosted model, which needs the network and a key.
 """
 
 from __future__ import annotations
