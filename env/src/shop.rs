@@ -231,6 +231,14 @@ impl Shop {
         self.index.search(words)
     }
 
+    /// The hits of [`Shop::try_search`] by scoring every document: slower in a large catalog, and equal to the last bit.
+    ///
+    /// # Errors
+    /// [`TooManyTerms`].
+    pub fn search_exhaustively(&self, words: &str) -> Result<Vec<Hit>, TooManyTerms> {
+        self.index.search_exhaustively(words)
+    }
+
     /// The score of a product for a query, term by term, and its rank among the results.
     ///
     /// # Errors

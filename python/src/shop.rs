@@ -179,7 +179,7 @@ impl Shop {
         Ok(dict)
     }
 
-    /// Checks whether the shop is fit for training: thirteen properties, each with its measured numbers. Takes seconds.
+    /// Checks whether the shop is fit for training: fourteen properties, each with its measured numbers. Takes seconds.
     ///
     /// Raises ValueError if the checks cannot be run, as in a shop without goals.
     fn validate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

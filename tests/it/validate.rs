@@ -31,6 +31,7 @@ fn assert_all_pass(catalog: &str) {
         "replayability",
         "reward_reachability",
         "adversarial_floor",
+        "search_exactness",
     ];
     assert_eq!(names, expected);
 }

@@ -199,6 +199,11 @@ impl SearchIndex {
         self.ids.len()
     }
 
+    /// A term's idf times its count in the query.
+    pub(super) fn weight(&self, query_frequency: u32, doc_freq: u32) -> f32 {
+        query_frequency as f32 * self.collection.idf(doc_freq)
+    }
+
     /// The factor by which an occurrence counts in `doc`.
     pub(super) fn inverse_norm(&self, doc: u32) -> f32 {
         self.inverse_norms[self.lengths[doc as usize] as usize]
@@ -225,7 +230,7 @@ impl SearchIndex {
         let open = |(term, query_frequency): &(String, u32)| {
             let info = self.postings.terms().get(term).expect(IN_MEMORY)?;
             let blocks = self.blocks(&info);
-            let weight = *query_frequency as f32 * self.collection.idf(blocks.doc_freq());
+            let weight = self.weight(*query_frequency, blocks.doc_freq());
             let greatest = match &self.prepared {
                 Prepared::Bounds(bounds) => bounds.get(term.as_bytes()),
                 Prepared::All(_) => None,
@@ -281,7 +286,8 @@ impl SearchIndex {
         })
     }
 
-    fn open(&self, term: &str) -> Option<SegmentPostings> {
+    /// The postings of a term, if any document holds it.
+    pub(super) fn open(&self, term: &str) -> Option<SegmentPostings> {
         let term = Term::from_field_text(self.field, term);
         self.postings.read_postings(&term, IndexRecordOption::WithFreqs).expect(IN_MEMORY)
     }

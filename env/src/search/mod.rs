@@ -4,6 +4,7 @@ pub(crate) mod analyzer;
 pub(crate) mod bm25;
 pub(crate) mod cache;
 mod decoded;
+mod exhaustive;
 pub(crate) mod index;
 pub(crate) mod memo;
 mod open_term;

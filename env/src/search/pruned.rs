@@ -250,6 +250,7 @@ mod tests {
             let expected: Vec<_> = queries.iter().map(|query| plain_search(&index, query)).collect();
             for (query, expected) in queries.iter().zip(&expected) {
                 prop_assert_eq!(&bits(&index.search(query).unwrap()), expected, "decoded: {}", query);
+                prop_assert_eq!(&bits(&index.search_exhaustively(query).unwrap()), expected, "{}", query);
             }
             index.prune();
             for (query, expected) in queries.iter().zip(&expected) {

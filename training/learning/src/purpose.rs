@@ -14,7 +14,7 @@ pub(crate) const EVALUATION: Purpose = Purpose::new("evaluation");
 pub(crate) const RESAMPLED_SHOP: Purpose = Purpose::new("resampled-shop");
 /// The words of an auxiliary shop.
 pub(crate) const PERMUTED_WORDS: Purpose = Purpose::new("permuted-words");
-/// The training goals of each product of an auxiliary shop.
+/// The training goals of each product of a shop.
 pub(crate) const GOALS_OF_PRODUCT: Purpose = Purpose::new("goals-of-product");
 /// The pool of training goals, and its order in each epoch.
 pub(crate) const GOAL_SAMPLING: Purpose = Purpose::new("goal-sampling");

@@ -76,7 +76,7 @@ pub(super) fn actions(episode: &Episode) -> Vec<Action> {
 }
 
 /// At most `n` goals, evenly spaced over the list.
-fn spaced(goals: &[Goal], n: usize) -> Vec<GoalId> {
+pub(super) fn spaced(goals: &[Goal], n: usize) -> Vec<GoalId> {
     let n = n.min(goals.len());
     (0..n).map(|idx| goals[idx * goals.len() / n].id).collect()
 }

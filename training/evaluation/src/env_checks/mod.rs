@@ -1,11 +1,11 @@
-//! Checks whether a shop is fit for training: thirteen properties, each with its measured numbers.
+//! Checks whether a shop is fit for training: fourteen properties, each with its measured numbers.
 //!
 //! [`validate`] runs several policies in the given shop and returns one [`Check`] for each property. The
 //! names are those of OpenEnv's validator where it has the property. The checks need policies and rewards
 //! together: `webshop-env` knows no policy, and `webshop-agent` no reward. The shop is not changed.
 //!
-//! Checks that need episodes use at most 200 goals, evenly spaced; the others use all
-//! goals.
+//! Checks that need episodes use at most 200 goals, evenly spaced, and that of the search at most 10,000; the others use
+//! all goals.
 //!
 //! | check | passes if |
 //! |---|---|
@@ -22,6 +22,7 @@
 //! | `replayability` | records replay without difference, from the start and from a snapshot |
 //! | `reward_reachability` | every goal has a purchase with reward 1, and purchases differ in reward |
 //! | `adversarial_floor` | no malformed or hostile action earns a reward or buys |
+//! | `search_exactness` | a search for an instruction finds what scoring every document finds, to the last bit |
 
 mod check;
 mod episodes;
@@ -29,6 +30,7 @@ mod floors;
 mod leakage;
 mod repeatability;
 mod rewards;
+mod search;
 #[cfg(test)]
 mod tests;
 
@@ -63,5 +65,6 @@ fn check_all(episodes: &Episodes) -> Result<Vec<Check>> {
         repeatability::replayability(episodes),
         rewards::reward_reachability(episodes),
         floors::adversarial_floor(episodes),
+        search::search_exactness(&episodes.shop),
     ])
 }

@@ -30,6 +30,8 @@ pub struct RlConfig {
     pub batch_episodes: usize,
     /// G: rollouts per goal of a batch; divides `batch_episodes`.
     pub group_size: usize,
+    /// Goals of one product of one shop that batches of episodes draw from, at most; 0 for all.
+    pub goals_per_product: usize,
     /// Optimizer steps per batch, in the order in which goals were drawn.
     pub minibatches: usize,
     /// Passes over each batch.
@@ -97,6 +99,7 @@ impl Default for RlConfig {
             max_tokens: 0,
             batch_episodes: 512,
             group_size: 1,
+            goals_per_product: 0,
             minibatches: 4,
             epochs: 1,
             demonstration_share: 0.0,

@@ -260,6 +260,8 @@ impl Config {
         }
         let formats = "`shop-r1`, `shop-r1-latest` or `shop-r1-minimal` if `rl.mode` is `single_step`";
         require(format.is_shop_r1(), "prompt.format", format, formats)?;
+        let all = "0 if `rl.mode` is `single_step`, whose steps are drawn from all goals";
+        require(rl.goals_per_product == 0, "rl.goals_per_product", rl.goals_per_product, all)?;
         let episode = "`episode` if `rl.mode` is `single_step`, since a single step passes no states";
         require(self.value.credit == Credit::Episode, "value.credit", "state", episode)?;
         let none = "empty if `rl.mode` is `single_step`, since a success rate needs episodes";

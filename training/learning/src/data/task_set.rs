@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rand::Rng;
 use sha2::{Digest, Sha256};
 use webshop_agent::EpisodeCoordinates;
 use webshop_env::Shop;
@@ -142,6 +141,16 @@ impl TaskSet {
         sampled(self.training.clone(), seed, n)
     }
 
+    /// The same shops with up to `n` training goals of each product of each shop, drawn from `seed`; with all if `n` is 0.
+    pub(crate) fn balanced(mut self, seed: Seed, n: usize) -> Self {
+        if n > 0 {
+            let of_shops = self.training.chunk_by(|one, other| one.shop == other.shop);
+            self.training =
+                of_shops.flat_map(|goals| some_of_each_product(&self.shops, goals, n, seed)).collect();
+        }
+        self
+    }
+
     /// The first `n` goals of `split` of the evaluated shop, in an order that depends on the goals only, so
     /// that every run is evaluated on the same ones.
     pub fn held_out(&self, split: Split, n: usize) -> Vec<GoalId> {
@@ -191,33 +200,33 @@ fn digest(shops: &[Arc<Shop>]) -> String {
 /// The training goals: those of the auxiliary shops, of each product up to `per_product` that are drawn anew for each shop,
 /// or all if that is 0; and, if `with_source`, the training split of the evaluated shop. Neither depends on the run's seed.
 fn training_goals(shops: &[Arc<Shop>], with_source: bool, per_product: usize) -> Vec<TaskId> {
-    let goals = shops.iter().enumerate().flat_map(|(number, shop)| {
+    let goals = (0..).zip(shops).flat_map(|(number, shop)| {
+        let split = if number == 0 { Split::Train } else { Split::All };
+        let goals: Vec<TaskId> =
+            shop.goals().split(split).iter().map(|&goal| TaskId { shop: number, goal }).collect();
         match number {
-            0 if with_source => shop.goals().split(Split::Train).to_vec(),
+            0 if with_source => goals,
             0 => Vec::new(),
-            _ if per_product == 0 => shop.goals().split(Split::All).to_vec(),
-            _ => some_of_each_product(
-                shop,
-                per_product,
-                Seed(0).rng(purpose::GOALS_OF_PRODUCT, &[number as u64]),
-            ),
+            _ if per_product == 0 => goals,
+            _ => some_of_each_product(shops, &goals, per_product, Seed(0)),
         }
-        .into_iter()
-        .map(move |goal| TaskId { shop: number as u32, goal })
     });
     goals.collect()
 }
 
-/// Up to `n` goals of each product of `shop`, ascending.
-fn some_of_each_product(shop: &Shop, n: usize, mut rng: impl Rng) -> Vec<GoalId> {
-    let mut of_product: BTreeMap<ProductIdx, Vec<GoalId>> = BTreeMap::new();
-    for goal in shop.goals().goals() {
-        of_product.entry(goal.product).or_default().push(goal.id);
+/// Up to `n` of `goals`, which are of one shop, for each product: drawn from `seed`, ascending.
+fn some_of_each_product(shops: &[Arc<Shop>], goals: &[TaskId], n: usize, seed: Seed) -> Vec<TaskId> {
+    let mut of_product: BTreeMap<ProductIdx, Vec<TaskId>> = BTreeMap::new();
+    for &goal in goals {
+        let product = shops[goal.shop as usize].goals().get(goal.goal).product;
+        of_product.entry(product).or_default().push(goal);
     }
-    let mut goals: Vec<GoalId> =
+    let shop = goals.first().map_or(0, |goal| u64::from(goal.shop));
+    let mut rng = seed.rng(purpose::GOALS_OF_PRODUCT, &[shop]);
+    let mut drawn_goals: Vec<TaskId> =
         of_product.into_values().flat_map(|goals| drawn(goals, &mut rng, n)).collect();
-    goals.sort_unstable();
-    goals
+    drawn_goals.sort_unstable();
+    drawn_goals
 }
 
 #[cfg(test)]
@@ -256,6 +265,12 @@ mod tests {
         // Which goals are drawn depends on neither the run nor the number of shops.
         let more = goals(2, 3);
         assert_eq!(more.training()[..two.training().len()], *two.training());
+
+        let drawn = |seed, n| all.clone().balanced(Seed(seed), n);
+        assert_eq!(counts(&drawn(0, 2)), counts_of_two);
+        assert_eq!(drawn(0, 2).training(), two.training());
+        assert_ne!(drawn(1, 2).training(), two.training());
+        assert_eq!(drawn(1, 0).training(), all.training());
     }
 
     fn shops_of(goals: &[TaskId]) -> BTreeSet<u32> {

@@ -20,7 +20,7 @@ use crate::config::{BASE_MODEL, Config};
 use crate::error::{Result, TrainingError};
 use crate::model::base::ModelFolder;
 use crate::run::checkpoint::names::{CONFIG, MODEL};
-use crate::run::folder::find_checkpoint;
+use crate::run::folder::{RunFolder, TRAINER_STATE, find_checkpoint};
 use crate::setup::limits::{lanes_within, prompt_config};
 
 /// A file that every model folder has.
@@ -77,13 +77,13 @@ pub struct LoadedPolicy {
 
 impl TrainedModel {
     /// Loads what `path` names: the base model ([`BASE_MODEL`]), a run folder, its `checkpoints/last`, a checkpoint, or
-    /// a model folder.
+    /// a model folder, with the configuration of the run or checkpoint that it lies in, if any.
     pub fn load(path: &Path) -> Result<Self> {
         if path == Path::new(BASE_MODEL) {
             return Self::from_model(Config::default(), ModelFolder::of_base()?);
         }
         if path.join(MODEL_CONFIG).is_file() {
-            return Self::from_model(Config::default(), ModelFolder::Named(path.to_owned()));
+            return Self::from_model(config_beside(path)?, ModelFolder::Named(path.to_owned()));
         }
         // The marker is not `config.toml`, which a run folder has too.
         let folder = find_checkpoint(path, &format!("{MODEL}/{MODEL_CONFIG}"))?;
@@ -140,6 +140,14 @@ impl TrainedModel {
         let engine = Engine::new(&self.model, compute)?;
         Ok(LoadedPolicy { engine, tokenizer: self.tokenizer, config, format, fingerprint })
     }
+}
+
+/// The configuration of the run or checkpoint that a model folder lies in; the defaults if it lies in neither.
+fn config_beside(model: &Path) -> Result<Config> {
+    let Some(parent) = model.parent() else { return Ok(Config::default()) };
+    let lies_in_either =
+        RunFolder::at(parent).fingerprint().is_file() || parent.join(TRAINER_STATE).is_file();
+    Config::load(lies_in_either.then(|| parent.join(CONFIG)).as_deref(), &[])
 }
 
 /// Whether a vocabulary has the special tokens of the compact prompt format.

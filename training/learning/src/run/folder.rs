@@ -34,6 +34,8 @@ use crate::run::atomic::{read_json, remove_partial, write_atomically};
 const COMMAND: &str = "cmdline.txt";
 /// Folder of the model in a checkpoint.
 pub(crate) const MODEL: &str = "model";
+/// Folder of the model at the end of the warm start, in a run folder.
+pub(crate) const REFERENCE: &str = "reference";
 /// The state of the trainer in a checkpoint.
 pub(crate) const TRAINER_STATE: &str = "trainer_state.json";
 
@@ -45,7 +47,7 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// The folder at `root`, whatever it holds.
-    pub(super) fn at(root: &Path) -> Self {
+    pub(crate) fn at(root: &Path) -> Self {
         Self { root: root.into() }
     }
 

@@ -10,15 +10,12 @@ use crate::error::{Result, TrainingError};
 use crate::metrics::{Record, Timing, read_records, read_timings};
 use crate::run::atomic::read_json;
 use crate::run::episodes::{EpisodeOutcome, read_episodes, read_lines};
-use crate::run::folder::{RunFolder, step_name};
+use crate::run::folder::{REFERENCE, RunFolder, step_name};
 use crate::setup::fingerprint::Fingerprint;
 use crate::sweep::plan::Comparison;
 use crate::sweep::run::{ComparisonFolder, summary};
 use webshop_evaluation::next_action::StepResult;
 use webshop_evaluation::{Judgement, Summary};
-
-/// The folder of the weights at the end of the warm start, in a run's folder.
-const REFERENCE: &str = "reference";
 
 /// An arm with its run for each seed, in the order of the comparison.
 pub struct ArmOutcome {

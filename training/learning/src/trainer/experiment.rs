@@ -25,14 +25,11 @@ use crate::observer::Observer;
 use crate::reward::malformed_turns;
 use crate::run::atomic::{read_json, write_json};
 use crate::run::checkpoint::names::{CRITIC, MODEL, OPTIMIZER};
-use crate::run::folder::{RunFolder, step_name};
+use crate::run::folder::{REFERENCE, RunFolder, step_name};
 use crate::setup::fingerprint::{Fingerprint, fingerprint};
 use crate::trainer::progress::{Progress, TrainerState};
 use crate::trainer::rollout_workers;
 use crate::trainer::rollout_workers::RolloutWorkers;
-
-/// Folder of the first reference in the run folder.
-const REFERENCE: &str = "reference";
 
 /// The fixed part of a run. Only the weights inside `policy` move.
 pub(super) struct Experiment<'a> {
@@ -286,6 +283,7 @@ mod tests {
             ("loss=ppo", false),
             ("loss=raft", false),
             ("loss=raft keep_spread=0.5", true),
+            ("loss=raft goals_per_product=1", false),
         ] {
             let config = Config::resolve("test", "", &keys(loss)).unwrap();
             let folder = tempfile::tempdir().unwrap();
@@ -293,8 +291,10 @@ mod tests {
             let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent).unwrap();
             let n_training = ex.tasks.training().len();
             let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
-            assert!(n_training > 8);
-            let expected = if is_limited { 8 } else { n_training };
+            let per_product = config.rl.goals_per_product;
+            let n_balanced = ex.tasks.clone().balanced(ex.seed(), per_product).training().len();
+            assert!(n_balanced > 8 && (n_balanced == n_training) == (per_product == 0));
+            let expected = if is_limited { 8 } else { n_balanced };
             assert_eq!(source.goals(0).unwrap().len(), expected, "{loss}");
         }
     }

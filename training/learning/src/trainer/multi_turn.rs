@@ -24,9 +24,11 @@ pub(super) struct MultiTurn<'a> {
 
 impl TaskSource for MultiTurn<'_> {
     fn goals(&self, _optimizer_step: u64) -> Result<Vec<TaskId>> {
+        let seed = self.ex.seed();
+        let tasks = self.tasks.clone().balanced(seed, self.ex.config.rl.goals_per_product);
         let mut goals = match self.ex.goal_limit() {
-            Some(limit) => self.tasks.sample(self.ex.seed(), limit),
-            None => self.tasks.training().to_vec(),
+            Some(limit) => tasks.sample(seed, limit),
+            None => tasks.training().to_vec(),
         };
         goals.sort();
         Ok(goals)

@@ -76,6 +76,14 @@ fn values_out_of_range_are_refused_with_the_range() {
 }
 
 #[test]
+fn goals_of_single_steps_are_not_balanced() {
+    let keys = ["rl.mode=single_step", "prompt.format=shop-r1", "model.from=chat", "goals_per_product=8"];
+    let error = Config::resolve("test", "", &keys.map(String::from)).unwrap_err().to_string();
+    let problem = "must be 0 if `rl.mode` is `single_step`, whose steps are drawn from all goals, not 8";
+    assert_eq!(error, format!("configuration key `rl.goals_per_product` {problem}"));
+}
+
+#[test]
 fn forks_are_refused_where_no_state_has_a_value() {
     let check = |keys: &[&str], range: &str| {
         let keys: Vec<String> = keys.iter().map(|key| key.to_string()).collect();
