@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::baselines::{Baseline, baselines_table};
+use crate::baselines::{Baseline, baselines_table, by_product_table};
 use crate::table::Table;
 
 /// The figures of a run's policies on test goals and on fresh ones.
@@ -46,6 +46,13 @@ impl JudgedSet {
             return Table { head: Vec::new(), rows: Vec::new() };
         };
         baselines_table(&[(&judged.policy, &judged.summary)], others)
+    }
+
+    /// The success rates with every product counting the same, one row for each policy; `None` if they were not counted.
+    pub fn by_product_table(&self) -> Option<Table> {
+        let (judged, others) = self.policies.split_first()?;
+        judged.summary.by_product?;
+        Some(by_product_table(&[(&judged.policy, &judged.summary)], others))
     }
 }
 

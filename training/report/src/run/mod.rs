@@ -165,12 +165,16 @@ mod tests {
         let clone =
             serde_json::json!({ "policy": "warm start", "summary": summary, "difference": difference });
         let set = |name: &str, shops: u32| serde_json::json!({ "name": name, "shops": shops, "policies": [learned, clone] });
-        let judgement = serde_json::json!({ "sets": [set("test", 1), set("fresh", 5)] });
+        let mut judgement = serde_json::json!({ "sets": [set("test", 1), set("fresh", 5)] });
+        let of_products = serde_json::json!({ "success_rate": 0.5, "success_ci95": [0.25, 0.75] });
+        judgement["sets"][0]["policies"][0]["summary"]["by_product"] = of_products;
         fs::write(run.judgement(), judgement.to_string()).unwrap();
         let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();
         assert!(html.contains("<h3>0 test goals of the catalog</h3>"));
         assert!(html.contains("<h3>0 goals of 5 fresh shops</h3>"));
-        assert_eq!(html.matches("<th>learned minus this, points</th>").count(), 2);
+        assert_eq!(html.matches(", every product counting the same</h3>").count(), 1);
+        assert!(html.contains("<td>learned</td><td>50.0 [25.0, 75.0]</td>"));
+        assert_eq!(html.matches("<th>learned minus this, points</th>").count(), 3);
         assert_eq!(html.matches("<td>+12.5 [+0.0, +25.0]</td>").count(), 2);
     }
 

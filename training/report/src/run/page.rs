@@ -3,8 +3,8 @@
 //! The markup is in `templates/run.html`.
 
 use askama::Template;
-use webshop_evaluation::baselines_table;
 use webshop_evaluation::table::percent;
+use webshop_evaluation::{JudgedSet, baselines_table};
 use webshop_training::metrics::Metric;
 use webshop_training::{Evaluation, ValueTable};
 
@@ -70,7 +70,7 @@ pub(super) fn page(results: &Results, command: &str) -> String {
         facts: facts(results),
         tiles: tiles(&evaluations),
         baselines: baselines(results, &evaluations),
-        judgement: results.judgement.sets.iter().map(|set| (set.title(), set.table().html())).collect(),
+        judgement: results.judgement.sets.iter().flat_map(tables).collect(),
         charts: charts::all(results),
         goals: episodes(&evaluations),
         values: results.values.as_ref(),
@@ -79,6 +79,15 @@ pub(super) fn page(results: &Results, command: &str) -> String {
         split,
     };
     page.render().expect("the template prints strings and numbers into memory")
+}
+
+/// The tables of a set of goals of the judgement, with their titles.
+fn tables(set: &JudgedSet) -> Vec<(String, String)> {
+    let title = set.title();
+    let by_product = set.by_product_table();
+    let by_product =
+        by_product.map(|table| (format!("{title}, every product counting the same"), table.html()));
+    [(title, set.table().html())].into_iter().chain(by_product).collect()
 }
 
 /// Method, seed, shop, fingerprint and duration of the run.
