@@ -325,7 +325,7 @@ mod tests {
         assert!(refusal.contains("catalog.source"), "{refusal}");
         let set = vec!["catalog.source=100".into()];
         let comparison = Comparison::load(&file, &Changes { set, ..Changes::default() }).unwrap();
-        assert_eq!((comparison.arms.len(), comparison.seeds.len()), (3, 3));
+        assert_eq!((comparison.arms.len(), comparison.seeds.len()), (4, 3));
     }
 
     #[test]
