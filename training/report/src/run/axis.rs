@@ -59,6 +59,7 @@ fn label(value: f64, step: f64, unit: Unit) -> String {
     let text = match step {
         _ if value == 0.0 => "0".into(),
         _ if decimals > 5 => format!("{value:.1e}"),
+        _ if step >= 1e6 => format!("{}M", value / 1e6),
         _ if step >= 1000.0 => format!("{}k", value / 1000.0),
         _ => format!("{value:.decimals$}"),
     };
@@ -80,6 +81,7 @@ mod tests {
         assert_eq!(labels([-0.3, 0.21], Unit::Number), ["−0.2", "0", "0.2"]);
         assert_eq!(labels([3.0, 9.0], Unit::Number), ["4", "6", "8"]);
         assert_eq!(labels([0.0, 12_000.0], Unit::Number), ["0", "5k", "10k"]);
+        assert_eq!(labels([0.0, 6e6], Unit::Number), ["0", "2M", "4M", "6M"]);
     }
 
     #[test]

@@ -131,9 +131,11 @@ impl Panels {
         if is_lowest {
             for (value, label) in ticks(axes.x, 4, Unit::Number) {
                 let (x, _) = axes.at(value, axes.y[0]);
+                // A label in the middle of the right end would run into the next panel.
+                let anchor = if x > axes.width - GAP_X { "end" } else { "middle" };
                 let _ = writeln!(
                     svg,
-                    "<text class=\"middle\" x=\"{x:.1}\" y=\"{}\">{label}</text>",
+                    "<text class=\"{anchor}\" x=\"{x:.1}\" y=\"{}\">{label}</text>",
                     HEIGHT + 16.0
                 );
             }
@@ -211,6 +213,8 @@ mod tests {
         assert_eq!(svg.matches("<use class=\"other\" href=\"#Success\"/>").count(), 5);
         assert_eq!(svg.matches("class=\"baseline\"").count(), 4, "in all panels but its own");
         assert!(svg.contains("viewBox=\"0 0 900 364\""), "two rows: 40 + 2 · 140 + 44");
+        assert!(svg.contains("<text class=\"middle\" x=\"98.5\" y=\"128\">5</text>"), "{svg}");
+        assert!(svg.contains("<text class=\"end\" x=\"197.0\" y=\"128\">10</text>"), "not in the next panel");
     }
 
     #[test]

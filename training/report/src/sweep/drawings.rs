@@ -84,10 +84,13 @@ fn panels(
         Panel { name: arm.name.clone(), figure: last.unwrap_or_default(), line }
     };
     let baseline = &comparison.arms[comparison.baseline].name;
-    let n_seeds = comparison.seeds.len();
+    let shown = match comparison.seeds.len() {
+        1 => "one seed".into(),
+        n => format!("mean and range of {n} seeds"),
+    };
     Panels {
         title: title.into(),
-        note: format!("mean and range of {n_seeds} seeds; gray: the other arms; dashed: {baseline}"),
+        note: format!("{shown}; gray: the other arms; dashed: {baseline}"),
         x_label: match cost {
             Cost::Tokens => "tokens generated since the warm start".into(),
             Cost::Seconds => "seconds since the warm start".into(),
