@@ -17,8 +17,7 @@ use crate::output::outln;
     after_help = "Prints PASS or FAIL and the measured value for each of fourteen checks: episodes are \
                   deterministic, independent of each other and replayable; only purchases are rewarded, the \
                   parts of a reward sum to it, and 1 can be reached; pages do not reveal the hidden goal; \
-                  policies that do not read pages earn little; \
-                  a search misses nothing.\n\n\
+                  policies that do not read pages earn little; a search misses nothing.\n\n\
                   Exit codes: 0 all passed, 1 some failed, 2 the shop cannot be opened."
 )]
 pub(crate) struct ValidateArgs {
