@@ -11,7 +11,7 @@ use crate::output::outln;
 /// Flags of `webshop doctor`.
 #[derive(clap::Args)]
 #[command(after_help = "Writes no files.\n\n\
-                  Exit codes: 0 the run fits into memory, 1 it does not, 2 error.")]
+                  Exit codes: 0 the run fits into memory with a tenth to spare, 1 it does not, 2 error.")]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
@@ -25,7 +25,11 @@ pub(crate) fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
     let fits = estimate.fits();
     outln!(
         "{}",
-        if fits { "result: the run fits into memory" } else { "result: the run does not fit into memory" }
+        if fits {
+            "result: the run fits into memory"
+        } else {
+            "result: the run does not fit into memory with a tenth to spare"
+        }
     )?;
     Ok(if fits { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -43,9 +43,10 @@ impl MemoryEstimate {
         self.need.peak()
     }
 
-    /// Whether the run fits; `true` if the available memory is not known.
+    /// Whether the run fits with a tenth of its peak to spare, since estimates have been 8 % too low; `true` if the
+    /// available memory is not known.
     pub fn fits(&self) -> bool {
-        self.available.is_none_or(|available| self.peak() <= available)
+        self.available.is_none_or(|available| self.peak() + self.peak() / 10 <= available)
     }
 }
 
@@ -119,17 +120,17 @@ mod tests {
     }
 
     #[test]
-    fn a_run_fits_if_its_peak_is_available() {
+    fn a_run_fits_if_its_peak_and_a_tenth_are_available() {
         let need = MemoryNeed { weights: 100, reference: 100, ..MemoryNeed::default() };
         let known = MemoryEstimate {
             n_parameters: 25,
             n_learnable: 25,
             n_example_tokens: 0,
             need,
-            available: Some(199),
+            available: Some(219),
         };
         assert!(!known.fits());
-        assert!(MemoryEstimate { available: Some(200), ..known.clone() }.fits());
+        assert!(MemoryEstimate { available: Some(220), ..known.clone() }.fits());
         assert!(MemoryEstimate { available: None, ..known }.fits());
     }
 }
