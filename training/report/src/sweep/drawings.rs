@@ -115,7 +115,7 @@ fn successes(comparison: &Comparison, arms: &[ArmOutcome], figures: &[ArmFigures
 fn exact_actions(comparison: &Comparison, next_actions: &[NextActionRow]) -> Option<String> {
     let row = |of: &NextActionRow| interval_row(&of.name, of.exact, of.exact_interval, &of.exact_by_run);
     let rows = next_actions.iter().map(row).collect();
-    let without_model = " (of rules: over steps)";
+    let without_model = " (rules: over steps)";
     intervals("Exact actions at held-out steps", without_model, comparison.baseline, rows)
 }
 
@@ -142,7 +142,7 @@ fn intervals(title: &str, exception: &str, baseline: usize, rows: Vec<Row>) -> O
     }
     Rows {
         title: title.into(),
-        note: format!("95 % intervals over seeds{exception}; circles: single seeds; dashed: the baseline"),
+        note: format!("95 % intervals over seeds{exception}; circles: seeds; dashed: baseline"),
         x: round_range([low, high]),
         mark,
         parts: Vec::new(),
