@@ -57,12 +57,12 @@ mod tests {
         assert_eq!(full.catalog.source, "1000");
         let two_habits = Config::preset(Preset::TwoHabits, &[]).unwrap();
         assert_eq!(two_habits.warm_start.demonstrations, DemonstrationKind::TwoHabits);
-        // Recorded experiments stay what they were.
-        let recorded = ["two-habits", "shop-r1"].into_iter().zip([Preset::TwoHabits, Preset::ShopR1]);
-        for (name, preset) in recorded {
+        // `two-habits` stays what was recorded, test goals included.
+        for (preset, split) in [(Preset::TwoHabits, SplitName::Test), (Preset::ShopR1, SplitName::Validation)]
+        {
             let Config { catalog, evaluation, .. } = Config::preset(preset, &[]).unwrap();
-            let is_as_recorded = (catalog.train_on_source, evaluation.split, evaluation.shops);
-            assert_eq!(is_as_recorded, (true, SplitName::Test, 0), "{name}");
+            let expected = (true, split, 0);
+            assert_eq!((catalog.train_on_source, evaluation.split, evaluation.shops), expected, "{preset:?}");
         }
         let shop_r1 = Config::preset(Preset::ShopR1, &[]).unwrap();
         assert_eq!((shop_r1.rl.mode, shop_r1.rl.loss.kind()), (RlMode::SingleStep, LossKind::Grpo));
