@@ -9,6 +9,7 @@ mod browsing;
 mod cloning;
 mod exactness;
 mod judgement;
+mod progress;
 mod results;
 mod workers;
 
@@ -16,8 +17,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 
 use crate::common::experiment::{WARM_START, begin, toy};
 use crate::common::stop::StopAfter;

@@ -125,6 +125,12 @@ impl<'a> ReferencePolicy<'a> {
         draws.map(goal).collect()
     }
 
+    /// How many goals of the pool all RL steps together draw at most.
+    fn n_goals_to_draw(&self) -> usize {
+        let rl = &self.ex.config.rl;
+        self.pool.len().min(rl.steps as usize * rl.goals_per_step())
+    }
+
     /// Makes V* of the goals of RL step `step` known, if the loss needs it, and records what it was.
     pub(super) fn estimate_values(
         &mut self,
@@ -185,7 +191,9 @@ impl<'a> ReferencePolicy<'a> {
         if !missing.is_empty() {
             let began = clock.seconds();
             let n_samples = samples_at(config, step);
-            self.ex.observer.begin("V*", (missing.len() * n_samples) as u64, 0);
+            let n_known = self.frozen.values.goals().len() + new.len() - missing.len();
+            let n_goals = self.n_goals_to_draw().max(n_known + missing.len());
+            self.ex.observer.begin("V*", (n_goals * n_samples) as u64, (n_known * n_samples) as u64);
             let FrozenPolicy { network, since, .. } = &self.frozen;
             let rollouts =
                 self.source.reference_rollouts(network, &missing, VALUE_STEP + since, n_samples)?;

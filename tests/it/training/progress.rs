@@ -1,0 +1,45 @@
+//! What an observer is told.
+
+use super::*;
+
+/// Units of V*: of each begin the total and those done before, and the units that followed.
+#[derive(Default)]
+struct ValueUnits {
+    begun: Mutex<Vec<(u64, u64, u64)>>,
+    open: Mutex<bool>,
+}
+
+impl Observer for ValueUnits {
+    fn begin(&self, phase: &str, total: u64, done: u64) {
+        if phase == "V*" {
+            self.begun.lock().expect("one thread at a time").push((total, done, 0));
+            *self.open.lock().expect("one thread at a time") = true;
+        }
+    }
+
+    fn advance(&self, units: u64, _note: &str) {
+        if *self.open.lock().expect("one thread at a time") {
+            self.begun.lock().expect("one thread at a time").last_mut().expect("it was begun").2 += units;
+        }
+    }
+
+    fn end(&self) {
+        *self.open.lock().expect("one thread at a time") = false;
+    }
+
+    fn log(&self, _line: &str) {}
+}
+
+#[test]
+fn the_progress_of_v_star_goes_on_from_batch_to_batch() {
+    // Four batches of three goals draw from eight; each goal has four rollouts.
+    let config = toy(&["rl.batch_episodes=3"]);
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let units = ValueUnits::default();
+    train(&config, &run, &units, &AtomicBool::new(false)).expect("a run to the end");
+    assert_eq!(
+        units.begun.into_inner().expect("one thread at a time"),
+        [(32, 0, 12), (32, 12, 12), (32, 24, 8)]
+    );
+}
