@@ -128,7 +128,7 @@ impl<'a> ReferencePolicy<'a> {
     /// How many goals of the pool all RL steps together draw at most.
     fn n_goals_to_draw(&self) -> usize {
         let rl = &self.ex.config.rl;
-        self.pool.len().min(rl.steps as usize * rl.goals_per_step())
+        self.pool.len().min((rl.steps as usize).saturating_mul(rl.goals_per_step()))
     }
 
     /// Makes V* of the goals of RL step `step` known, if the loss needs it, and records what it was.
