@@ -55,6 +55,7 @@ mod metrics;
 mod open_files;
 mod openapi;
 mod server;
+mod unserved;
 
 pub use counters::{Counts, Ends};
 pub use error::{ServeError, SessionError, StoreError};

@@ -5,7 +5,7 @@
 //! names, because the protocol of 2026 has none. [`allowed`] are the hosts and origins that requests may have.
 //!
 //! The address `/mcp` is OpenEnv's too: its JSON-RPC comes over a WebSocket, or by POST requests without any of the
-//! headers that MCP clients send.
+//! headers that MCP clients send. Hosts and origins are checked for both.
 //!
 //! There are neither resources nor prompts, and an agent cannot reset its session.
 
@@ -43,7 +43,10 @@ async fn get(
     request: Request,
 ) -> Response {
     match upgrade {
-        Ok(upgrade) => openenv::open_rpc(app, upgrade),
+        Ok(upgrade) => match app.mcp.refuse_foreign(request.uri(), request.headers()).await {
+            Some(refused) => refused,
+            None => openenv::open_rpc(app, upgrade),
+        },
         Err(_) => serve(State(app), request).await,
     }
 }
@@ -51,6 +54,9 @@ async fn get(
 async fn post(State(app): State<Arc<App>>, request: Request) -> Response {
     if is_of_mcp(request.headers()) {
         return serve(State(app), request).await;
+    }
+    if let Some(refused) = app.mcp.refuse_foreign(request.uri(), request.headers()).await {
+        return refused;
     }
     match Bytes::from_request(request, &app).await {
         Ok(body) => rpc::post(app, body).await,

@@ -2,13 +2,14 @@
 //!
 //! A [`Model`] takes generations: the tokens of a prompt and [`Settings`]. One thread, [`batch`], owns the weights and
 //! runs many generations together; a [`Generation`] follows one of them from outside and makes text of its tokens.
-//! [`chat`] lays messages out as a prompt.
+//! [`chat`] lays messages out as a prompt, and [`continuation`] is the text of a completion behind its prompt.
 //!
 //! On the CPU backend a completion depends on the prompt, the settings and the seed only, not on what else is
 //! generated. A generation without a seed draws by its number, which counts the generations before.
 
 mod batch;
 mod chat;
+mod continuation;
 mod generation;
 mod stop;
 
@@ -28,6 +29,7 @@ use crate::error::ServeError;
 pub(crate) use batch::Scored;
 use batch::{Batch, Job};
 use chat::ChatLayout;
+pub(crate) use continuation::deciding;
 pub(crate) use generation::{Failed, Finish, Generation, Piece};
 
 /// The seeds of generations that name none.
@@ -69,6 +71,8 @@ pub(crate) struct Settings {
     pub(crate) n_top: Option<usize>,
     /// Whether log-probabilities of the prompt are reported too.
     pub(crate) scores_prompt: bool,
+    /// Whether the completion's text continues the prompt's, and is not a text of its own as in a chat.
+    pub(crate) continues_prompt: bool,
 }
 
 /// Why a generation is not begun.
@@ -185,7 +189,8 @@ impl Model {
             TrySendError::Full(_) => Rejection::Busy { limit: self.max_waiting },
             TrySendError::Closed(_) => Rejection::Stopped,
         })?;
-        Ok(Generation::new(Arc::clone(self), ordinal, prompt_ids, settings.stop, received))
+        let Settings { stop, continues_prompt, .. } = settings;
+        Ok(Generation::new(Arc::clone(self), ordinal, prompt_ids, stop, continues_prompt, received))
     }
 
     fn check(&self, prompt_ids: &[u32], only_scores: bool) -> Result<(), Rejection> {

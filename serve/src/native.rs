@@ -20,7 +20,7 @@ use webshop_products::{Digest, Split};
 
 use crate::app::App;
 use crate::error::SessionError;
-use crate::fields::{self, Fields};
+use crate::fields::{self, FieldError, Fields};
 use crate::http::{self, BodyError, Routes};
 use crate::reset::ResetRequest;
 use crate::sessions::episode::LastAction;
@@ -54,9 +54,14 @@ pub(crate) struct Refusal {
 type Outcome = Result<Response, Refusal>;
 
 impl Refusal {
+    /// A refusal; `code` names its kind for programs.
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refusal {
+        Refusal { status, code, message: message.into() }
+    }
+
     /// A request that is wrong in itself.
     fn invalid(message: impl Into<String>) -> Refusal {
-        Refusal { status: StatusCode::BAD_REQUEST, code: "invalid", message: message.into() }
+        Refusal::new(StatusCode::BAD_REQUEST, "invalid", message)
     }
 }
 
@@ -72,7 +77,7 @@ impl From<SessionError> for Refusal {
             SessionError::Attached(_) => (StatusCode::CONFLICT, "attached"),
             SessionError::Snapshot(_) => (StatusCode::BAD_REQUEST, "invalid_snapshot"),
         };
-        Refusal { status, code, message: error.to_string() }
+        Refusal::new(status, code, error.to_string())
     }
 }
 
@@ -134,12 +139,13 @@ impl Shown {
     }
 }
 
-/// The counts of a purchase with the factor for the kind of product; `None` without a purchase.
+/// The counts of a purchase with the factor for the kind of product and the reward; `None` without a purchase.
 pub(crate) fn reward_parts(last: &LastAction) -> Option<Value> {
     let breakdown = last.breakdown?;
     let mut parts = serde_json::to_value(breakdown).expect("a breakdown holds numbers and truth values");
     if let Value::Object(parts) = &mut parts {
         parts.insert("r_type".into(), breakdown.r_type().into());
+        parts.insert("total".into(), breakdown.total().into());
     }
     Some(parts)
 }
@@ -198,9 +204,13 @@ fn info_document(app: &App) -> Value {
 async fn create(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
     app.run(move |app| {
         let known = [&ResetRequest::FIELDS[..], &["snapshot"]].concat();
-        let read =
-            read(&body, &known, |fields| (ResetRequest::read(fields), fields.text("snapshot", ANY_LENGTH)));
-        let (request, snapshot) = read?;
+        let (request, snapshot) = read(&body, &known, |fields| {
+            let snapshot = fields.text("snapshot", ANY_LENGTH);
+            if snapshot.is_some() {
+                refuse_beside_snapshot(fields);
+            }
+            (ResetRequest::read(fields), snapshot)
+        })?;
         if let Some(snapshot) = snapshot {
             let bytes = STANDARD.decode(snapshot);
             let bytes =
@@ -214,6 +224,16 @@ async fn create(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
         Ok(http::ok(&Shown::first(app, &session, session.reset(&request)?)))
     })
     .await
+}
+
+/// Refuses the fields of a reset: a snapshot has the whole episode.
+fn refuse_beside_snapshot(fields: &mut Fields<'_>) {
+    for name in ResetRequest::FIELDS {
+        if fields.value(name).is_some() {
+            let message = "Input is not permitted beside `snapshot`, which has the whole episode";
+            fields.refuse(name, FieldError::new("extra_forbidden", message));
+        }
+    }
 }
 
 async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {

@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
@@ -38,6 +39,11 @@ pub(crate) fn routes() -> Routes {
         .get("/v1/models/{id}", model)
         .post("/v1/chat/completions", chat_completion)
         .post("/v1/completions", text_completion)
+}
+
+/// The response to a request that reaches no handler.
+pub(crate) fn refusal(status: StatusCode, code: &'static str, message: &str) -> Response {
+    ApiError::unserved(status, code, message).into_response()
 }
 
 async fn models(State(app): State<Arc<App>>) -> Response {

@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::middleware::{from_fn, from_fn_with_state};
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch as watched};
@@ -32,7 +30,7 @@ use crate::sessions::{Defaults, Limits, Sessions};
 use crate::site::record_file::RecordFile;
 use crate::site::recorder::Recorder;
 use crate::watch::runs::Runs;
-use crate::{agentgym, detail, mcp, metrics, native, openai, openapi, openenv, replay, site, watch};
+use crate::{agentgym, mcp, metrics, native, openai, openapi, openenv, replay, site, unserved, watch};
 
 /// The longest time for what is under way when the server stops. The process ends within two seconds.
 const GRACE: Duration = Duration::from_millis(1750);
@@ -57,7 +55,7 @@ pub struct ServeConfig {
     pub body_patience: Duration,
     /// The bearer token that clients must send, if any.
     pub token: Option<String>,
-    /// The hosts and origins that MCP requests may have beside those of this machine.
+    /// The hosts and origins that requests to `/mcp` may have beside those of this machine.
     pub allowed: Allowed,
     /// The folder that keeps the sessions that live without a connection; without one they end with the process.
     pub snapshot_dir: Option<PathBuf>,
@@ -321,12 +319,12 @@ pub(crate) fn routes() -> Routes {
 }
 
 fn router(app: &Arc<App>) -> Router {
-    let fallback = async || -> Response { detail::text(StatusCode::NOT_FOUND, "Not Found") };
     routes()
         .router
-        .fallback(fallback)
+        .fallback(unserved::no_such_address)
         .layer(DefaultBodyLimit::max(app.max_body))
         .layer(RequestBodyTimeoutLayer::new(app.body_patience))
+        .layer(from_fn(unserved::shape))
         .layer(from_fn_with_state(Arc::clone(app), access::attend))
         .with_state(Arc::clone(app))
 }

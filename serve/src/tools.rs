@@ -1,12 +1,14 @@
 //! The actions of the shop as tools that an agent calls: to search, to click, and to read the page again.
 //!
-//! A tool call is an action: one that the page does not offer passes the turn, as it does anywhere else.
+//! A tool call is an action: one that the page does not offer passes the turn, as it does anywhere else, and the result
+//! says why. The argument is not read as the text of an action: it may have brackets, and a line break is a space.
 //! [`ToolNames`] are the names that other environments gave these tools. Resets, states and closing are never
 //! tools, because they are not the agent's to use.
 
 use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
+use webshop_env::Action;
 
 use crate::error::SessionError;
 use crate::sessions::session::{OpenSession, SessionView};
@@ -46,8 +48,8 @@ struct Tool {
 
 /// What a tool that takes an action needs.
 struct ActionTool {
-    /// The word before the brackets of the action.
-    verb: &'static str,
+    /// Makes the action of the argument: lower case, at least one character, one line.
+    to_action: fn(String) -> Action,
     /// The names of its text argument; each of them is always understood.
     arguments: [&'static str; 3],
     /// What the argument is.
@@ -59,7 +61,7 @@ const TOOLS: [Tool; 3] = [
         names: ["search", "search", "search_action"],
         description: "Search the shop for products. Returns the first page of results.",
         action: Some(ActionTool {
-            verb: "search",
+            to_action: Action::Search,
             arguments: ["query", "keywords", "keywords"],
             what: "Words to search for",
         }),
@@ -68,7 +70,7 @@ const TOOLS: [Tool; 3] = [
         names: ["click", "click", "click_action"],
         description: "Click a button, a product or an option value on the current page. `buy now` ends the episode.",
         action: Some(ActionTool {
-            verb: "click",
+            to_action: Action::Click,
             arguments: ["target", "item", "value"],
             what: "Label of the element, as the page shows it",
         }),
@@ -153,17 +155,26 @@ pub(crate) fn annotated_list(names: ToolNames) -> Vec<Value> {
     tools
 }
 
-/// The page that a tool leads to as structured content.
+/// The page that a tool leads to as structured content. `noop` says why the action did nothing; it is null otherwise.
 pub(crate) fn structured(view: &SessionView) -> Value {
     json!({
         "text": view.observation,
         "available_actions": view.available_actions,
         "reward": view.reward(),
         "done": view.is_done(),
+        "noop": view.last.and_then(|last| last.noop),
     })
 }
 
-/// Calls a tool in a session.
+/// The page that a tool leads to as text, after a line that says why the action did nothing, if it did nothing.
+pub(crate) fn text(view: &SessionView) -> String {
+    match view.last.and_then(|last| last.noop) {
+        Some(reason) => format!("Nothing happened: {reason}.\n{}", view.observation),
+        None => view.observation.clone(),
+    }
+}
+
+/// Calls a tool in a session. A tool that only reads the page has no last action, and so neither reward nor reason.
 ///
 /// # Errors
 /// If there is no such tool, or its arguments are wrong. The session is unchanged then.
@@ -177,8 +188,8 @@ pub(crate) fn call(
     let tool = tool.ok_or_else(|| ToolError::NoSuchTool { name: name.to_owned(), names })?;
     let action = read_action(tool, names, arguments).map_err(ToolError::Arguments)?;
     let view = match action {
-        Some(action) => session.step(&action),
-        None => session.view(),
+        Some(action) => session.act(&action),
+        None => session.view().map(|view| SessionView { last: None, ..view }),
     };
     view.map_err(ToolError::Session)
 }
@@ -188,7 +199,7 @@ fn read_action(
     tool: &Tool,
     names: ToolNames,
     arguments: &Map<String, Value>,
-) -> Result<Option<String>, String> {
+) -> Result<Option<Action>, String> {
     let name = tool.name(names);
     let known: &[&str] = tool.action.as_ref().map_or(&[], |action| &action.arguments);
     if let Some(other) = arguments.keys().find(|argument| !known.contains(&argument.as_str())) {
@@ -198,7 +209,12 @@ fn read_action(
     let named = action.arguments[names as usize];
     match arguments.values().next() {
         None => Err(format!("the tool `{name}` needs the argument `{named}`")),
-        Some(Value::String(text)) if arguments.len() == 1 => Ok(Some(format!("{}[{text}]", action.verb))),
+        Some(Value::String(text)) if arguments.len() == 1 && text.is_empty() => {
+            Err(format!("the argument `{named}` must have at least one character"))
+        }
+        Some(Value::String(text)) if arguments.len() == 1 => {
+            Ok(Some((action.to_action)(text.to_lowercase().replace('\n', " "))))
+        }
         Some(_) if arguments.len() > 1 => Err(format!("the argument `{named}` is given twice")),
         Some(_) => Err(format!("the argument `{named}` must be a string")),
     }

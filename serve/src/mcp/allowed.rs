@@ -1,4 +1,4 @@
-//! The hosts and origins that MCP requests may have, against web pages that reach for a server on this machine.
+//! The hosts and origins that requests to `/mcp` may have, against web pages that reach for a server on this machine.
 
 use std::str::FromStr;
 

@@ -164,7 +164,7 @@ fn meta(sessions: &Sessions, view: &SessionView) -> MetaObject {
 
 /// The result of a call.
 fn result(view: &SessionView) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(&view.observation)]);
+    let mut result = CallToolResult::success(vec![ContentBlock::text(tools::text(view))]);
     result.structured_content = Some(tools::structured(view));
     result
 }

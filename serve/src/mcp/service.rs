@@ -1,14 +1,15 @@
 //! MCP over HTTP: rmcp's transport, with the answers that it has no words for.
 //!
-//! rmcp keeps the sessions of the protocol, checks hosts and origins, and reads and writes messages. Here are the
-//! status 503 of a server whose sessions are all in use, and the end of sessions: 204, or 404 if there is none.
+//! rmcp keeps the sessions of the protocol, checks hosts and origins, and reads and writes messages. Here are its check
+//! of hosts and origins for requests that it does not serve, the status 503 of a server whose sessions are all in use,
+//! and the end of sessions: 204, or 404 if there is none.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -76,6 +77,18 @@ impl McpService {
             None => {}
         }
         Ok(response.map(Body::new))
+    }
+
+    /// The refusal of a request, which rmcp does not serve, whose host or origin is not allowed.
+    pub(crate) async fn refuse_foreign(&self, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
+        // rmcp checks host and origin before the method, and it takes no PUT.
+        let mut asked = Request::new(Body::empty());
+        (*asked.method_mut(), *asked.uri_mut()) = (Method::PUT, uri.clone());
+        for name in [header::HOST, header::ORIGIN] {
+            asked.headers_mut().extend(headers.get(&name).map(|value| (name, value.clone())));
+        }
+        let response = self.service.handle(asked).await;
+        (response.status() != StatusCode::METHOD_NOT_ALLOWED).then(|| response.map(Body::new))
     }
 
     /// Ends the session of the protocol, the one that the address names, or both.

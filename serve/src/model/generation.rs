@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use webshop_lm::{BpeTokenizer, StopReason, TextStream};
+use webshop_lm::StopReason;
 
 use super::Model;
 use super::batch::{Event, Scored};
+use super::continuation::Continuation;
 use super::stop::StopFilter;
 
 /// A completion while it is generated. Dropping it ends the generation.
@@ -17,7 +18,7 @@ pub(crate) struct Generation {
     pub(crate) prompt_ids: Vec<u32>,
     model: Arc<Model>,
     events: UnboundedReceiver<Event>,
-    text: TextStream<Arc<BpeTokenizer>>,
+    text: Continuation,
     filter: StopFilter,
     finish: Option<Finish>,
 }
@@ -58,15 +59,19 @@ impl Finish {
 pub(crate) struct Failed(String);
 
 impl Generation {
-    /// The generation that `events` report, which ends at one of the texts `stop`.
+    /// The generation that `events` report, which ends at one of the texts `stop`. Its text continues that of the prompt,
+    /// or is one of its own.
     pub(super) fn new(
         model: Arc<Model>,
         ordinal: u64,
         prompt_ids: Vec<u32>,
         stop: Vec<String>,
+        continues_prompt: bool,
         events: UnboundedReceiver<Event>,
     ) -> Generation {
-        let (text, filter) = (TextStream::new(Arc::clone(&model.tokenizer)), StopFilter::new(stop));
+        let before: &[u32] = if continues_prompt { &prompt_ids } else { &[] };
+        let text = Continuation::new(Arc::clone(&model.tokenizer), before);
+        let filter = StopFilter::new(stop);
         Generation { ordinal, prompt_ids, model, events, text, filter, finish: None }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! The reply has the fields of a single session's, each with a list in the order of the request.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -83,8 +84,12 @@ fn not_as_many(one: &str, n_one: usize, other: &str, n_other: usize) -> Refusal 
     Refusal::invalid(format!("there are {n_one} {one}, but {n_other} {other}"))
 }
 
-/// All sessions of these names, or none.
+/// All sessions of these names, each given once, or none.
 fn found(app: &App, ids: &[String]) -> Result<Vec<OpenSession>, Refusal> {
+    let mut given = BTreeSet::new();
+    if let Some(id) = ids.iter().find(|id| !given.insert(*id)) {
+        return Err(Refusal::invalid(format!("`ids`: the session `{id}` is given twice")));
+    }
     ids.iter().map(|id| Ok(app.sessions.find_named(Interface::Native, id)?)).collect()
 }
 

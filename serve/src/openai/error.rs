@@ -31,6 +31,11 @@ impl ApiError {
         }
     }
 
+    /// A request that reaches no handler.
+    pub(super) fn unserved(status: StatusCode, code: &'static str, message: &str) -> ApiError {
+        ApiError { status, code: Some(code), ..ApiError::invalid(message, None) }
+    }
+
     /// A name of a model that is not served.
     pub(super) fn no_such_model(message: String) -> ApiError {
         let code = Some("model_not_found");

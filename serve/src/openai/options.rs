@@ -48,8 +48,15 @@ impl Options {
             includes_usage
         });
         let returns_ids = fields.boolean("return_token_ids").unwrap_or(false);
-        let settings =
-            Settings { sampler: sampler?, seed, max_tokens: None, stop, n_top: None, scores_prompt: false };
+        let settings = Settings {
+            sampler: sampler?,
+            seed,
+            max_tokens: None,
+            stop,
+            n_top: None,
+            scores_prompt: false,
+            continues_prompt: false,
+        };
         Some(Options { settings, streams, includes_usage, returns_ids })
     }
 }

@@ -1,5 +1,7 @@
 //! `POST /v1/completions`: a prompt as a text or as token ids.
 //!
+//! The text of a completion continues the prompt's: both together are what the tokens of both spell.
+//!
 //! With `echo` the reply begins with the prompt, and `logprobs` are those of its tokens too: an episode's recorded ids
 //! are scored by `echo`, `logprobs` and `max_tokens: 0`.
 
@@ -15,7 +17,7 @@ use super::options::{MAX_TOP, Options, max_tokens, refuse};
 use super::reply::{Chunks, Head, ids, stream, usage};
 use crate::fields::Fields;
 use crate::http;
-use crate::model::{Finish, Generation, Model, Piece, Scored};
+use crate::model::{Finish, Generation, Model, Piece};
 
 /// The largest number of tokens if a request does not say, as at OpenAI.
 const DEFAULT_MAX_TOKENS: usize = 16;
@@ -55,6 +57,7 @@ impl TextRequest {
         options.settings.max_tokens = Some(max_tokens.unwrap_or(DEFAULT_MAX_TOKENS));
         options.settings.n_top = n_top;
         options.settings.scores_prompt = echoes && n_top.is_some();
+        options.settings.continues_prompt = true;
         Some(TextRequest { prompt, echoes, options })
     }
 
@@ -122,9 +125,10 @@ impl TextParts {
             Prompt::Text(text) => text,
             Prompt::Ids(ids) => tokenizer.decode(&ids),
         });
+        let n_top = request.options.settings.n_top;
         TextParts {
             tokenizer,
-            logprobs: request.options.settings.n_top.map(|_| TextLogprobs::default()),
+            logprobs: n_top.map(|_| TextLogprobs::new(&generation.prompt_ids, echo.as_deref())),
             returns_ids,
             echo,
             prompt_ids: returns_ids.then(|| generation.prompt_ids.clone()),
@@ -135,8 +139,8 @@ impl TextParts {
     fn choice(&mut self, piece: Piece) -> Value {
         let Piece { prompt, text, tokens } = piece;
         let text = self.echo.take().unwrap_or_default() + &text;
-        let reported: Vec<Scored> = prompt.into_iter().chain(tokens.iter().cloned()).collect();
-        let logprobs = self.logprobs.as_mut().map(|logprobs| logprobs.next(&self.tokenizer, &reported));
+        let logprobs =
+            self.logprobs.as_mut().map(|logprobs| logprobs.next(&self.tokenizer, &prompt, &tokens));
         let mut choice = json!({"index": 0, "text": text, "logprobs": logprobs, "finish_reason": null});
         if self.returns_ids {
             choice["token_ids"] = ids(&tokens);

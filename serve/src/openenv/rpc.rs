@@ -165,7 +165,7 @@ fn call_tool(app: &App, session: Option<&OpenSession>, params: &Map<String, Valu
 pub(super) fn tool_result(view: &SessionView) -> Value {
     let structured = tools::structured(view);
     json!({
-        "content": [{"type": "text", "text": view.observation}],
+        "content": [{"type": "text", "text": tools::text(view)}],
         "structuredContent": structured,
         "isError": false,
         "data": structured,

@@ -1,7 +1,7 @@
 //! What a session knows of an episode and its environment does not: where it came from, and what its last action did.
 
 use serde::{Deserialize, Serialize};
-use webshop_env::{NoopReason, RewardBreakdown};
+use webshop_env::{NoopReason, RewardBreakdown, ShopEnv};
 use webshop_products::Split;
 
 /// Where an episode came from.
@@ -24,4 +24,15 @@ pub struct LastAction {
     pub noop: Option<NoopReason>,
     /// How the reward came about; `None` without a purchase.
     pub breakdown: Option<RewardBreakdown>,
+}
+
+impl LastAction {
+    /// The purchase that ended the episode of `env`; `None` if it goes on or was truncated.
+    pub(super) fn purchase(env: &ShopEnv) -> Option<LastAction> {
+        let session = env.session();
+        let bought = session.product().filter(|_| env.is_terminated())?;
+        let shop = env.shop();
+        let breakdown = shop.reward(shop.goals().get(session.goal()), bought, session.selection());
+        Some(LastAction { reward: breakdown.total(), noop: None, breakdown: Some(breakdown) })
+    }
 }

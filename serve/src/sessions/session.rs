@@ -113,11 +113,12 @@ impl OpenSession {
         OpenSession { id, shop, stream, counters, store, state: Arc::default() }
     }
 
-    /// This session, which is empty, in the state of `env`.
+    /// This session, which is empty, in the state of `env`. An episode that a purchase ended has its reward.
     pub(super) fn with_env(self, env: ShopEnv) -> Self {
+        let last = LastAction::purchase(&env);
         let split = self.shop.goals().split_of(env.session().goal());
         let origin = Origin { episode_id: None, split, seed: None };
-        self.state().episode = Some(Episode { env, origin, last: None });
+        self.state().episode = Some(Episode { env, origin, last });
         self
     }
 
@@ -193,11 +194,18 @@ impl OpenSession {
     /// # Errors
     /// If the session must reset itself and its split has no goals.
     pub fn step(&self, action: &str) -> Result<SessionView, SessionError> {
-        let action = Action::parse(action, self.shop.config().compat);
+        self.act(&Action::parse(action, self.shop.config().compat))
+    }
+
+    /// As [`OpenSession::step`], with an action that is no text.
+    ///
+    /// # Errors
+    /// As [`OpenSession::step`].
+    pub(crate) fn act(&self, action: &Action) -> Result<SessionView, SessionError> {
         let mut state = self.state();
         let episode = self.current(&mut state)?;
         let was_over = episode.env.is_over();
-        let step = episode.env.step(&action);
+        let step = episode.env.step(action);
         let (reward, breakdown) = (step.reward, step.info.breakdown);
         episode.last = Some(LastAction { reward, noop: step.info.noop, breakdown });
         let ended = !was_over && (step.terminated || step.truncated);

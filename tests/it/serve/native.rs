@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use webshop_env::ENVIRONMENT_ID;
 use webshop_products::Split;
+use webshop_serve::ServeConfig;
 
-use crate::common::client::{Reply, SHOP, config, served};
+use crate::common::client::{Reply, SHOP, Served, config, served};
 
 /// Asserts status, code and a part of the message of a refusal.
 fn check_refused(reply: &Reply, status: u16, code: &str, part: &str) {
@@ -67,22 +68,61 @@ fn a_session_is_shown_stepped_forked_stored_and_closed() {
     check_refused(&server.get(&path(id, "")), 404, "no_such_session", "there is no session `0`");
 }
 
-#[test]
-fn a_purchase_explains_its_reward() {
-    let server = served(config());
+/// A session that has bought the product of goal 4 without its options.
+fn buy(server: &Served) -> Value {
     let goal = SHOP.goals().get(webshop_products::GoalId(4));
     let session = server.post("/api/v1/sessions", &json!({"goal": 4})).json();
     let step = format!("/api/v1/sessions/{}/step", session["id"].as_str().expect("a name"));
     let asin = goal.asin.as_str().to_lowercase();
     let title = format!("search[{}]", goal.title);
     let actions = [title, format!("click[{asin}]"), "click[buy now]".to_owned()];
-    let last = actions.map(|action| server.post(&step, &json!({ "action": action })).json())[2].clone();
+    actions.map(|action| server.post(&step, &json!({ "action": action })).json())[2].clone()
+}
+
+#[test]
+fn a_purchase_explains_its_reward() {
+    let server = served(config());
+    let last = buy(&server);
     assert_eq!((&last["terminated"], &last["truncated"]), (&true.into(), &false.into()), "{last}");
     let parts = &last["reward_parts"];
     let number = |name: &str| parts[name].as_f64().unwrap_or_else(|| panic!("`{name}` in {parts}"));
     let met = number("attribute_matches") + number("option_matches") + 1.0;
     let required = number("n_attributes") + number("n_options") + 1.0;
     assert_eq!(last["reward"].as_f64(), Some(met / required * number("r_type")));
+    assert_eq!(parts["total"], last["reward"]);
+}
+
+#[test]
+fn a_snapshot_of_a_purchase_has_its_reward() {
+    let server = served(config());
+    let mut bought = buy(&server);
+    assert!(bought["reward"].as_f64().expect("a number") > 0.0, "{bought}");
+    let path = format!("/api/v1/sessions/{}", bought["id"].as_str().expect("a name"));
+    let snapshot = server.get(&format!("{path}/snapshot")).json();
+    let mut restored = server.post("/api/v1/sessions", &snapshot).json();
+    restored.as_object_mut().expect("an object").shift_remove("fingerprint");
+    bought["id"] = restored["id"].clone();
+    assert_eq!(restored, bought);
+}
+
+#[test]
+fn a_snapshot_takes_no_other_fields() {
+    let server = served(config());
+    server.post("/api/v1/sessions", &json!({"goal": 1}));
+    let snapshot = server.get("/api/v1/sessions/0/snapshot").json()["snapshot"].clone();
+    let beside = json!({
+        "task": {"goal": 1}, "goal": 1, "split": "test", "index": 1, "seed": 1, "max_steps": 3,
+        "observation": "url", "episode_id": "e",
+    });
+    for (name, value) in beside.as_object().expect("an object") {
+        let message = format!("`{name}`: Input is not permitted beside `snapshot`");
+        let reply = server.post("/api/v1/sessions", &json!({"snapshot": snapshot, name: value}));
+        check_refused(&reply, 400, "invalid", &message);
+    }
+    assert_eq!(server.get("/api/v1/info").json()["sessions"], 1);
+    // A field that is null is none.
+    assert_eq!(server.post("/api/v1/sessions", &json!({"snapshot": snapshot, "goal": null})).status, 200);
+    assert_eq!(server.post("/api/v1/sessions", &json!({"snapshot": null, "goal": 1})).status, 200);
 }
 
 #[test]
@@ -115,6 +155,10 @@ fn a_batch_is_its_sessions_in_order() {
     let step = |body: Value| server.post("/api/v1/batch/step", &body);
     check_refused(&step(json!({"ids": ["0"], "actions": []})), 400, "invalid", "1 ids, but 0 actions");
     check_refused(&step(json!({"ids": ["0", "9"], "actions": ["", ""]})), 404, "no_such_session", "`9`");
+    let twice = "`ids`: the session `0` is given twice";
+    check_refused(&step(json!({"ids": ["0", "1", "0"], "actions": ["", "", ""]})), 400, "invalid", twice);
+    let reset = json!({"goals": [7, 8], "ids": ["0", "0"]});
+    check_refused(&server.post("/api/v1/batch/reset", &reset), 400, "invalid", twice);
     check_refused(&step(json!({"ids": ["0"]})), 400, "invalid", "`actions`: Field required");
     assert_eq!(server.get("/api/v1/sessions/0").json(), before);
 }
@@ -160,6 +204,16 @@ fn wrong_requests_are_refused_by_name() {
         "full",
         "all 1000 sessions",
     );
-    assert_eq!(server.get("/api/v1/nothing").status, 404);
-    assert_eq!(server.get("/api/v1/sessions").status, 405);
+    check_refused(&server.get("/api/v1/nothing"), 404, "no_such_address", "nothing is at this address");
+    let get = server.get("/api/v1/sessions");
+    check_refused(&get, 405, "method_not_allowed", "does not take this method");
+    assert_eq!(get.header("allow"), Some("POST"));
+    check_refused(&server.get("/api/v1/sessions/%FF"), 400, "invalid", "cannot be read");
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused_in_the_same_form() {
+    let server = served(ServeConfig { max_body: 1000, ..config() });
+    let reply = server.post("/api/v1/sessions", &json!({"snapshot": "x".repeat(2000)}));
+    check_refused(&reply, 413, "body_too_large", "larger than the server's `--max-body`");
 }

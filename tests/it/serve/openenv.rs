@@ -249,3 +249,28 @@ fn tools_are_listed_and_called_over_a_socket() {
     let failed = socket.say(call("buy"))["data"]["observation"].clone();
     assert_eq!((&failed["error"]["error_type"], &failed["result"]), (&"tool_not_found".into(), &Value::Null));
 }
+
+#[test]
+fn a_tool_without_an_action_has_no_reward() {
+    let server = served(config());
+    let goal = SHOP.goals().get(webshop_products::GoalId(4));
+    let mut socket = server.socket("/ws");
+    socket.say(json!({"type": "reset", "data": {"goal": 4}}));
+    let call = |name: &str, arguments: Value| json!({"type": "step", "data": {"type": "call_tool", "tool_name": name, "arguments": arguments}});
+    let calls = [
+        call("search", json!({"query": *goal.title})),
+        call("click", json!({"target": goal.asin.as_str()})),
+        call("click", json!({"target": "Buy Now"})),
+        call("view_page", json!({})),
+    ];
+    let [.., bought, seen] = calls.map(|call| socket.say(call)["data"].clone());
+    assert!(bought["reward"].as_f64().expect("a number") > 0.0, "{bought}");
+    assert_eq!((&seen["reward"], &seen["done"]), (&Value::Null, &true.into()));
+    let data = &seen["observation"]["result"]["data"];
+    assert_eq!((&data["reward"], &data["noop"]), (&0.0.into(), &Value::Null));
+    // After the end nothing happens, and the text says so.
+    let after = socket.say(call("click", json!({"target": "x"})))["data"]["observation"]["result"].clone();
+    let text = after["content"][0]["text"].as_str().expect("a text");
+    assert!(text.starts_with("Nothing happened: the episode has ended.\n"), "{text}");
+    assert_eq!(after["data"]["noop"], "episode_over");
+}

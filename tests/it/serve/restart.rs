@@ -90,7 +90,7 @@ fn episodes_go_on_through_every_interface_after_a_kill() {
     let state = server.socket("/ws?session_id=0").say(json!({"type": "state"}));
     assert_eq!((&state["data"]["goal"], &state["data"]["digest"]), (&GOAL.into(), &digest));
     let agent = Mcp::begin(&server, &format!("?session={NAME}-{GOAL}&goal={GOAL}"));
-    assert_eq!(agent.call("view_page", &json!({}))["result"]["structuredContent"]["reward"], 1.0);
+    assert_eq!(agent.call("view_page", &json!({}))["result"]["structuredContent"]["done"], true);
     let named = files(folder.path()).into_iter().map(|file| file.file_name().expect("a name").to_owned());
     let expected = ["agentgym-1.session", "mcp-3.session", "native-2.session", "openenv-0.session"];
     assert_eq!(named.collect::<Vec<_>>(), expected, "no client's text is in a name");

@@ -1,10 +1,16 @@
 //! Sessions of the protocol up to 2025-11-25, over HTTP.
 
+use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tungstenite::client::IntoClientRequest;
+use webshop_env::Compat;
 use webshop_products::{GoalId, Seed, Split};
-use webshop_serve::{Allowed, ServeConfig};
+use webshop_serve::{Allowed, Port, ServeConfig, Server, Stop};
+use webshop_training::config::{CatalogConfig, GoalsChoice};
+use webshop_training::open_shop;
 
 use super::client::{HEADERS, Mcp, initialize, message};
 use super::solution;
@@ -46,7 +52,7 @@ fn an_agent_finds_instruction_and_tools_and_buys() {
             (Some(false), &"text".into()),
             "{reply}"
         );
-        assert_eq!(content[0]["text"], structured["text"]);
+        assert_eq!((&content[0]["text"], &structured["noop"]), (&structured["text"], &Value::Null));
         let (reward, done) = (structured["reward"].as_f64(), structured["done"].as_bool());
         assert_eq!((reward, done), (Some(f64::from(is_last)), Some(is_last)), "{reply}");
         assert!(structured["available_actions"]["clickables"].is_array(), "{reply}");
@@ -79,6 +85,82 @@ fn a_wrong_call_is_an_error_of_its_kind() {
     let method = agent.ask("prompts/list", json!({}));
     assert_eq!(method["error"]["code"], -32601, "{method}");
     assert_eq!(agent.ask("ping", json!({}))["result"], json!({}));
+}
+
+/// A server of a shop with the original's rules.
+fn served_as_original() -> Served {
+    let goals = GoalsChoice::Synthetic;
+    let catalog = CatalogConfig { goals, compat: Compat::Original, ..CatalogConfig::default() };
+    let shop = Arc::new(open_shop(&catalog).expect("the shop opens"));
+    let port = Port::open("127.0.0.1", 0).expect("a free port");
+    let address = port.address().to_string();
+    let server = Server::new(port, shop, config()).expect("goals to train on");
+    thread::spawn(move || server.run(Stop::Never, || Ok(())).expect("it runs"));
+    Served { address }
+}
+
+#[test]
+fn an_argument_is_not_read_as_the_text_of_an_action() {
+    for server in [served(config()), served_as_original()] {
+        let agent = Mcp::begin(&server, "?goal=3");
+        let search = |query: &str| {
+            agent.call("search", &json!({ "query": query }))["result"]["structuredContent"].clone()
+        };
+        let plain = search("coconut energy drink");
+        assert!(plain["text"].as_str().expect("a page").contains("Total results"), "{plain}");
+        for same in ["coconut\nenergy drink", "Coconut ENERGY drink", "coconut [energy] drink"] {
+            // Only a search leads from the search bar to the results.
+            agent.call("click", &json!({"target": "back to search"}));
+            assert_eq!(search(same), plain, "{same:?}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_argument_is_refused_and_takes_no_turn() {
+    let server = served(config());
+    let agent = Mcp::begin(&server, "?goal=3&max_steps=1");
+    let refused = agent.call("search", &json!({"query": ""}))["result"].clone();
+    let expected = "the argument `query` must have at least one character";
+    assert_eq!(
+        (&refused["isError"], &refused["content"][0]["text"]),
+        (&true.into(), &expected.into()),
+        "{refused}"
+    );
+    assert_eq!(agent.call("view_page", &json!({}))["result"]["structuredContent"]["done"], false);
+}
+
+#[test]
+fn a_result_says_that_nothing_happened() {
+    let server = served(config());
+    let agent = Mcp::begin(&server, "?goal=3");
+    let result = |name: &str, arguments: Value| agent.call(name, &arguments)["result"].clone();
+    let passed = result("click", json!({"target": "no such label"}));
+    let page = passed["structuredContent"]["text"].as_str().expect("a page");
+    let expected = format!("Nothing happened: nothing on the page carries that label.\n{page}");
+    assert_eq!(
+        (&passed["structuredContent"]["noop"], &passed["content"][0]["text"]),
+        (&"not_on_page".into(), &expected.into())
+    );
+    // A look at the page is no action.
+    let seen = result("view_page", json!({}));
+    assert_eq!(
+        (&seen["structuredContent"]["noop"], &seen["content"][0]["text"]),
+        (&Value::Null, &page.into())
+    );
+}
+
+#[test]
+fn a_look_at_the_page_earns_nothing() {
+    let server = served(config());
+    let agent = Mcp::begin(&server, "?goal=3");
+    let rewards: Vec<Value> = solution(3)
+        .iter()
+        .chain(&[("view_page", json!({}))])
+        .map(|(name, arguments)| agent.call(name, arguments)["result"]["structuredContent"]["reward"].clone())
+        .collect();
+    assert_eq!(rewards.iter().filter_map(Value::as_f64).sum::<f64>(), 1.0, "{rewards:?}");
+    assert_eq!(rewards[rewards.len() - 2..], [json!(1.0), json!(0.0)]);
 }
 
 #[test]
@@ -165,6 +247,31 @@ fn hosts_and_origins_are_checked() {
     assert_eq!(end("Origin: http://evil.example\r\n"), 403);
     assert_eq!(agent.call("view_page", &json!({}))["result"]["isError"], false);
     assert_eq!(end("Origin: http://localhost\r\n"), 204);
+}
+
+#[test]
+fn hosts_and_origins_are_checked_for_json_rpc_too() {
+    let server = served(config());
+    let own = server.address.as_str();
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    let posted = |host: &str, origin: &str| {
+        let headers = format!("Content-Type: text/plain\r\n{origin}");
+        server.send_to(host, "POST", "/mcp", &headers, &list).status
+    };
+    assert_eq!([posted(own, ""), posted(own, "Origin: http://localhost:3000\r\n")], [200; 2]);
+    assert_eq!([posted("evil.example", ""), posted(own, "Origin: http://evil.example\r\n")], [403; 2]);
+    // The status of a request for a WebSocket; 101 opens it.
+    let opened = |name: &'static str, value: &str| {
+        let mut request = format!("ws://{own}/mcp").into_client_request().expect("an address");
+        request.headers_mut().insert(name, value.parse().expect("a value"));
+        match tungstenite::connect(request) {
+            Ok((_, response)) => response.status().as_u16(),
+            Err(tungstenite::Error::Http(response)) => response.status().as_u16(),
+            Err(error) => panic!("no response: {error}"),
+        }
+    };
+    assert_eq!([opened("host", own), opened("origin", "http://localhost:3000")], [101; 2]);
+    assert_eq!([opened("host", "evil.example"), opened("origin", "http://evil.example")], [403; 2]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use webshop_lm::Qwen2;
+use webshop_serve::ServeConfig;
 
 use super::{CONTEXT, MODEL, TOKENIZER, chain, complete, model_config, serving, with};
 use crate::common::client::{Reply, Served, config, served};
@@ -150,6 +151,21 @@ fn models_are_listed_and_others_not_found() {
     assert_eq!(none.get("/v1/models").json(), json!({"object": "list", "data": []}));
     let request = json!({"model": "webshop", "messages": [{"role": "user", "content": "a"}]});
     not_found(none.post("/v1/chat/completions", &request), "started without `--model`");
+}
+
+#[test]
+fn requests_that_no_handler_takes_are_refused_in_the_same_form() {
+    let server = served(ServeConfig { max_body: 1000, ..config() });
+    let unknown = server.post("/v1/embeddings", &json!({"model": "webshop", "input": "a"}));
+    check(&unknown, 404, [INVALID, "", "no_such_address"], "nothing is at this address");
+    let get = server.get("/v1/completions");
+    check(&get, 405, [INVALID, "", "method_not_allowed"], "does not take this method");
+    assert_eq!(get.header("allow"), Some("POST"));
+    let large = server.post("/v1/completions", &json!({"model": "webshop", "prompt": "a".repeat(2000)}));
+    check(&large, 413, [INVALID, "", "body_too_large"], "larger than the server's `--max-body`");
+    // Other interfaces keep their own forms.
+    assert_eq!(server.get("/agentgym/nothing").json(), json!({"detail": "Not Found"}));
+    assert_eq!(server.get("/reset").body, "");
 }
 
 /// Sends a request for a stream and reads the status, with the connection left open.

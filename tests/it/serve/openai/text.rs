@@ -3,9 +3,9 @@
 use std::thread;
 
 use serde_json::{Value, json};
-use webshop_lm::{Sampler, StopReason};
+use webshop_lm::{BpeTokenizer, Sampler, StopReason};
 
-use super::{MODEL, TOKENIZER, complete, local, log_probs, model_config, numbers, prompts, serving};
+use super::{MODEL, TOKENIZER, chain, complete, local, log_probs, model_config, numbers, prompts, serving};
 
 #[test]
 fn greedy_completions_are_the_generators_token_for_token() {
@@ -84,10 +84,8 @@ fn an_echo_continues_what_it_scores() {
         logprobs["tokens"].as_array().expect("tokens").iter().filter_map(Value::as_str).collect();
     let n_said = local(&prompt_ids, Sampler::GREEDY, 0, 9).ids.len();
     assert_eq!(texts.len(), prompt_ids.len() + n_said);
-    let (mut offset, mut n_whole) = (0, 0);
+    let mut n_whole = 0;
     for (at, text) in texts.iter().enumerate() {
-        assert_eq!(logprobs["text_offset"][at], offset);
-        offset += text.chars().count();
         if at == 0 {
             assert_eq!(logprobs["top_logprobs"][0], Value::Null);
             continue;
@@ -106,6 +104,68 @@ fn an_echo_continues_what_it_scores() {
     }
     assert!(n_whole > 10, "{n_whole} tokens with whole characters");
     assert!(texts.concat().starts_with(prompt.as_str()));
+}
+
+/// The text of a choice from the offset of each of its tokens on.
+fn rests(choice: &Value) -> Vec<String> {
+    let text: Vec<char> = choice["text"].as_str().expect("a text").chars().collect();
+    let offsets = numbers(&choice["logprobs"]["text_offset"]);
+    offsets.iter().map(|&offset| text[offset as usize..].iter().collect()).collect()
+}
+
+#[test]
+fn a_completion_continues_the_text_of_its_prompt() {
+    // This tokenizer's decoder drops the space before the first word of a text.
+    let tokenizer = BpeTokenizer::train(["a lamp"; 2], 300, &[]).expect("room for all bytes");
+    let server = serving(model_config(&chain(&tokenizer, |id| id), &tokenizer));
+    let ids = tokenizer.encode("a lamp").expect("any text");
+    for prompt in [json!("a lamp"), json!(ids)] {
+        let ask = json!({"prompt": prompt, "temperature": 0, "max_tokens": 3, "logprobs": 0});
+        let echoed = &complete(&server, &super::with(ask.clone(), &json!({"echo": true})))["choices"][0];
+        assert_eq!(echoed["text"], "a lamp lamp lamp lamp");
+        assert_eq!(echoed["logprobs"]["text_offset"], json!([0, 1, 6, 11, 16]));
+        assert_eq!(echoed["logprobs"]["tokens"], json!([" a", " lamp", " lamp", " lamp", " lamp"]));
+        let lamps = [" lamp lamp lamp lamp", " lamp lamp lamp", " lamp lamp", " lamp"];
+        assert_eq!(rests(echoed)[1..], lamps);
+        let alone = &complete(&server, &ask)["choices"][0];
+        assert_eq!(
+            (alone["text"].as_str(), &rests(alone)[..]),
+            (Some(lamps[1]), &lamps.map(str::to_owned)[1..])
+        );
+        // Where the tokens are drawn one by one, too.
+        let streamed = super::with(ask, &json!({"model": "webshop", "stream": true, "echo": true}));
+        let events = super::streams::events(&server.post("/v1/completions", &streamed));
+        let text = |event: &Value| event["choices"][0]["text"].as_str().expect("a text").to_owned();
+        assert_eq!(events.iter().map(text).collect::<String>(), "a lamp lamp lamp lamp");
+        assert_eq!(events[1]["choices"][0]["logprobs"]["text_offset"], json!([11]));
+    }
+    // The echo of a text is the text, also where the tokenizer spells it in lower case.
+    let ask = json!({"prompt": "( A lamp", "max_tokens": 1, "logprobs": 0, "echo": true, "temperature": 0});
+    let echoed = &complete(&server, &ask)["choices"][0];
+    assert_eq!(echoed["text"], "( A lamp lamp");
+    assert_eq!(rests(echoed).last().map(String::as_str), Some(" lamp"));
+}
+
+#[test]
+fn every_offset_leads_to_its_token() {
+    let server = serving(model_config(&MODEL, &TOKENIZER));
+    let mut n_whole = 0;
+    for (seed, prompt) in prompts(5).iter().enumerate() {
+        for echo in [false, true] {
+            let ask = json!({"prompt": prompt, "seed": seed, "max_tokens": 40, "logprobs": 0, "echo": echo});
+            let choice = &complete(&server, &ask)["choices"][0];
+            let tokens = choice["logprobs"]["tokens"].as_array().expect("tokens").iter();
+            for (rest, token) in rests(choice).iter().zip(tokens.filter_map(Value::as_str)) {
+                // Several tokens may make one character, and the token that ends the turn has no text.
+                if token.contains(char::REPLACEMENT_CHARACTER) || token == "<|im_end|>" {
+                    continue;
+                }
+                assert!(rest.starts_with(token), "{token:?} in {rest:?}");
+                n_whole += 1;
+            }
+        }
+    }
+    assert!(n_whole > 100, "{n_whole} tokens with whole characters");
 }
 
 #[test]
