@@ -7,6 +7,7 @@
 mod base;
 mod browsing;
 mod cloning;
+mod comparison;
 mod exactness;
 mod judgement;
 mod progress;

@@ -242,3 +242,21 @@ fn ppo_learns_a_critic_and_estimates_no_v_star() {
         assert!(!is_in, "`{}` contains the critic", file.display());
     }
 }
+
+#[test]
+fn advantages_are_those_of_the_batch_whatever_its_minibatches() {
+    let first_step = |minibatches: &str| {
+        let keep = tempfile::tempdir().expect("a temporary folder");
+        let config = toy(&["rl.steps=1", minibatches]);
+        let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+        train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+        let records = read_records(run.root(), "test").expect("metrics that read back");
+        let step = records.into_iter().find(|record| record.get(Metric::TrainAdvMean).is_some());
+        let step = step.expect("a step of reinforcement learning");
+        let metrics = [Metric::TrainAdvMean, Metric::TrainAdvStd, Metric::TrainEffectiveSamples];
+        metrics.map(|metric| step.get(metric).expect("an update"))
+    };
+    let [whole, parts] = ["rl.minibatches=1", "rl.minibatches=4"].map(first_step);
+    assert_eq!(whole, parts);
+    assert!(whole[1] > 0.0 && whole[2] > 1.0, "{whole:?}");
+}

@@ -26,6 +26,11 @@ pub enum EvaluationError {
         /// The accepted range and the given value.
         problem: String,
     },
+    /// The shop to check has no goals.
+    #[error(
+        "the shop has no goals, so that there is nothing to check; take more products or another kind of goals"
+    )]
+    NoGoals,
     /// An error of the catalog or its goals.
     #[error(transparent)]
     Data(#[from] DataError),

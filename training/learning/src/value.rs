@@ -104,6 +104,9 @@ impl ValueKey {
 pub(crate) struct ReferenceRollout {
     /// Its reward.
     pub(crate) reward: f64,
+    /// Whether the episode has the shop's full reward, or the completion the ground-truth action; the reward of
+    /// training need not be 1 then.
+    pub(crate) is_success: bool,
     /// Number of generated tokens.
     pub(crate) n_tokens: usize,
     /// Digests of the states after its first turn, without the last state.
@@ -119,6 +122,9 @@ pub struct GoalValue {
     pub goal: u32,
     /// Rewards of the reference's rollouts, in sample order; at least one.
     pub rewards: Vec<f64>,
+    /// Number of these rollouts that succeeded; `None` in files written before it was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_successes: Option<usize>,
     /// The estimate from these rewards.
     pub v_star: f64,
     /// Number of tokens generated in the rollouts.
@@ -138,7 +144,8 @@ impl GoalValue {
             }
         }
         let n_tokens = rollouts.iter().map(|rollout| rollout.n_tokens as u64).sum();
-        Self { shop, goal, v_star: optimal_value(&rewards, beta1), rewards, n_tokens, states }
+        let n_successes = Some(rollouts.iter().filter(|rollout| rollout.is_success).count());
+        Self { shop, goal, v_star: optimal_value(&rewards, beta1), rewards, n_successes, n_tokens, states }
     }
 
     /// V* of a state, from the rollouts that passed it and the rewards of rollouts `forked` there; `None` if
@@ -149,9 +156,9 @@ impl GoalValue {
         (rewards.len() >= least).then(|| optimal_value(&rewards, beta1))
     }
 
-    /// Whether any sample has the full reward.
+    /// Whether any rollout succeeded. If successes were not counted, whether any has the reward 1.
     pub fn has_success(&self) -> bool {
-        self.rewards.contains(&1.0)
+        self.n_successes.map_or_else(|| self.rewards.contains(&1.0), |n_successes| n_successes > 0)
     }
 
     /// Standard deviation of the rewards, over N.
@@ -227,7 +234,7 @@ impl ValueTable {
         &self.key
     }
 
-    /// Share of goals without a sample with the full reward; 0 for an empty table.
+    /// Share of goals without a success ([`GoalValue::has_success`]); 0 for an empty table.
     pub fn share_without_success(&self) -> f64 {
         self.mean_of(|value| f64::from(!value.has_success()))
     }
@@ -251,11 +258,18 @@ impl ValueTable {
         write_json(path, self)
     }
 
-    /// Reads the table of `key` and `beta1`; an empty one if there is no file or its conditions differ.
+    /// Reads the table of `key`; an empty one if there is no file or its conditions differ. The rewards do not depend
+    /// on `beta1`, so the values of a table with another are computed from its rewards again.
     pub(crate) fn load(path: &Path, key: &ValueKey, beta1: f64) -> Result<Self> {
         let kept = if path.exists() { Some(read_json::<Self>(path)?) } else { None };
-        let kept = kept.filter(|table| table.key == *key && table.beta1 == beta1);
-        Ok(kept.unwrap_or_else(|| Self::new(key.clone(), beta1)))
+        let Some(mut table) = kept.filter(|table| table.key == *key) else {
+            return Ok(Self::new(key.clone(), beta1));
+        };
+        if table.beta1 != beta1 {
+            table.beta1 = beta1;
+            table.goals.iter_mut().for_each(|value| value.v_star = optimal_value(&value.rewards, beta1));
+        }
+        Ok(table)
     }
 }
 

@@ -34,7 +34,8 @@ pub type Turn = webshop_env::Turn<ModelTurn>;
 pub struct EpisodeCoordinates {
     /// The training step, or a constant of the evaluation.
     pub step: u64,
-    /// The shop, by its position in the trainer's list; 0 outside training.
+    /// The shop: in training its position in the trainer's list; in an evaluation on a generated shop the generator's
+    /// seed; 0 for any other shop.
     pub shop: u64,
     /// The goal within the shop.
     pub goal: GoalId,

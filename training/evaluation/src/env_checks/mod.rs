@@ -40,13 +40,16 @@ use webshop_env::Shop;
 
 pub use crate::env_checks::check::Check;
 use crate::env_checks::episodes::Episodes;
-use crate::error::Result;
+use crate::error::{EvaluationError, Result};
 
 /// Runs all checks on `shop`. The results are in the order of the table in the module documentation.
 ///
 /// # Errors
-/// Only if a rollout fails; a failed check is a result.
+/// [`EvaluationError::NoGoals`] in a shop without goals, and an error of a rollout; a failed check is a result.
 pub fn validate(shop: &Arc<Shop>) -> Result<Vec<Check>> {
+    if shop.goals().goals().is_empty() {
+        return Err(EvaluationError::NoGoals);
+    }
     check_all(&Episodes::collect(shop)?)
 }
 

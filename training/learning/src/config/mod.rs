@@ -37,7 +37,7 @@ pub use crate::reward::TaskReward;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::PromptFormat;
+use webshop_agent::{BrowsingHabits, PromptFormat};
 
 use crate::error::{Result, TrainingError};
 use crate::loss::Loss;
@@ -116,6 +116,13 @@ impl Config {
     /// format, in which a malformed completion uses up the turn.
     pub(crate) fn malformed_penalty(&self) -> f64 {
         if self.prompt.format == PromptFormat::Compact { 0.0 } else { self.rl.malformed_penalty }
+    }
+
+    /// The habits of the browsing expert, if it demonstrates: single steps are demonstrated by the experts of `two-habits`,
+    /// whatever the kind of demonstrations.
+    pub fn browsing_demonstrator(&self) -> Option<BrowsingHabits> {
+        let is_browsing = self.warm_start.demonstrations == DemonstrationKind::Browsing;
+        (is_browsing && !self.prompt.format.is_shop_r1()).then(|| self.warm_start.browsing_habits())
     }
 
     /// The loss of reinforcement learning.

@@ -111,7 +111,7 @@ pub struct WarmStartConfig {
     /// `browsing`: share of the products whose features were read that are put back, whatever they say, in
     /// 0..=1.
     pub puts_back: f64,
-    /// `browsing`: share of the others whose features lack a wish that are put back for it, in 0..=1.
+    /// `browsing`: share of the others whose features lack a requirement that are put back for it, in 0..=1.
     pub heeds_notes: f64,
     /// `two-habits`: share of demonstrations by the thinking expert, in 0..=1.
     pub thinking_share: f64,

@@ -5,7 +5,7 @@ use webshop_env::Compat;
 
 use crate::config::{
     AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, ModelConfig, PromptConfig,
-    RlMode, SplitName, ValueConfig,
+    RlConfig, RlMode, SplitName, ValueConfig,
 };
 use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
 use crate::error::{Result, TrainingError};
@@ -138,18 +138,20 @@ impl Config {
         at_least_one("value.samples", self.value.samples)?;
         at_least_one("value.goals", self.value.goals)?;
         at_least_one("value.state_samples", self.value.state_samples)?;
-        self.validate_forks()?;
+        self.validate_credit()?;
         let kept = self.value.keep_spread;
         require(kept > 0.0 && kept <= 1.0, "value.keep_spread", kept, "above 0 and at most 1")?;
         self.validate_curriculum()
     }
 
-    fn validate_forks(&self) -> Result<()> {
+    fn validate_credit(&self) -> Result<()> {
         let ValueConfig { forks, state_samples, credit, .. } = self.value;
+        let is_by_value = self.loss().advantage_source() == AdvantageSource::Value;
+        let kind = self.rl.loss.kind();
+        let without_values = format!("`episode` with `{kind}`, which does not use V* here");
+        require(credit == Credit::Episode || is_by_value, "value.credit", "state", &without_values)?;
         let refuse_unless = |holds, range: &str| require(forks == 0 || holds, "value.forks", forks, range);
         refuse_unless(credit == Credit::State, "0 without `value.credit = \"state\"`")?;
-        let is_by_value = self.loss().advantage_source() == AdvantageSource::Value;
-        refuse_unless(is_by_value, &format!("0 with `{}`, which does not use V* here", self.rl.loss.kind()))?;
         refuse_unless(forks >= state_samples, "0, or at least `value.state_samples`")
     }
 
@@ -213,9 +215,7 @@ impl Config {
                 share("rl.loss.gamma", loss.gamma)?;
                 share("rl.loss.gae_lambda", loss.gae_lambda)?;
                 not_negative("rl.loss.vf_coef", loss.vf_coef)?;
-                positive("rl.loss.value_lr", loss.value_lr)?;
-                let by_turn = "`episode` with `ppo`, whose critic gives each turn an advantage without V*";
-                require(self.value.credit == Credit::Episode, "value.credit", "state", by_turn)
+                positive("rl.loss.value_lr", loss.value_lr)
             }
             LossConfig::Gigpo(loss) => {
                 clip_and_kl(loss.clip, loss.kl)?;
@@ -262,6 +262,12 @@ impl Config {
         require(format.is_shop_r1(), "prompt.format", format, formats)?;
         let all = "0 if `rl.mode` is `single_step`, whose steps are drawn from all goals";
         require(rl.goals_per_product == 0, "rl.goals_per_product", rl.goals_per_product, all)?;
+        let (penalty, default) = (rl.malformed_penalty, RlConfig::default().malformed_penalty);
+        let by_score = format!(
+            "{default}, its default, if `rl.mode` is `single_step`, whose reward is `shop_r1.score` with the parameters \
+             `shop_r1.reward`"
+        );
+        require(penalty == default, "rl.malformed_penalty", penalty, &by_score)?;
         let episode = "`episode` if `rl.mode` is `single_step`, since a single step passes no states";
         require(self.value.credit == Credit::Episode, "value.credit", "state", episode)?;
         let none = "empty if `rl.mode` is `single_step`, since a success rate needs episodes";
@@ -278,6 +284,11 @@ impl Config {
                  the model begins with random weights of that shape",
                 self.model.from
             ));
+        }
+        // Not refused: saved configurations of single-step runs state it.
+        if rl.mode == RlMode::SingleStep && rl.reward != RlConfig::default().reward {
+            let used = "the reward is `shop_r1.score`, with the parameters `shop_r1.reward`";
+            warnings.push(format!("`rl.reward` is not used if `rl.mode` is `single_step`; {used}"));
         }
         if rl.loss.kind() == LossKind::Wsft && rl.batch_episodes < 8 {
             warnings.push(format!(

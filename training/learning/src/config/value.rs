@@ -14,7 +14,8 @@ pub struct ValueConfig {
     pub samples: usize,
     /// Whether N falls during training: N until step 30, then N/2, from step 100 on N/4.
     pub adaptive: bool,
-    /// Number of training goals used for reinforcement learning.
+    /// Number of training goals that reinforcement learning draws from, if the loss needs V*, `keep_spread` is below 1
+    /// or the rollouts are single steps; it draws from all training goals otherwise.
     pub goals: usize,
     /// Share of these goals that is kept, above 0 to 1: those whose reference rewards have the largest
     /// spread.

@@ -60,6 +60,8 @@ pub(crate) struct Step {
     pub(crate) goal: TaskId,
     /// Position in the episode, from 0.
     pub(crate) turn: usize,
+    /// The `sample` coordinate of its first completion: 0, unless its goal was drawn before in the same RL step.
+    pub(crate) first_sample: u64,
     /// The prompt.
     pub(crate) prompt_ids: Vec<u32>,
     /// The demonstrated completion with its stop token.
@@ -77,7 +79,8 @@ impl Step {
     ) -> Result<Option<Self>> {
         let Some(prompt_ids) = sampler.prompt(example)? else { return Ok(None) };
         let completion_ids = sampler.gold(example)?;
-        Ok(Some(Self { goal, turn: example.step, prompt_ids, completion_ids, gold: example.action.clone() }))
+        let (turn, gold) = (example.step, example.action.clone());
+        Ok(Some(Self { goal, turn, first_sample: 0, prompt_ids, completion_ids, gold }))
     }
 
     /// The prompt with the demonstrated completion, for cloning.

@@ -1,5 +1,6 @@
-//! Groups: the episodes of one step that have the same goal.
+//! Groups: the episodes of one step that belong to one draw of a goal.
 //!
+//! If a step draws a goal twice, its episodes are two groups, so that every group has `rl.group_size` episodes.
 //! The mean reward of the group replaces a value function. A group with equal rewards has no gradient.
 
 use std::collections::BTreeMap;

@@ -14,9 +14,14 @@
 //! and the clip has no effect. Groups of equal rewards have A = 0 and are left out of the forward and
 //! backward pass unless there is a KL term; a batch of such groups is no signal.
 //!
-//! Deviations from the paper: none if `min_std` is 0. Division by std r gives small differences in reward the
-//! same normalized advantages as large ones; with `min_std`, groups with a smaller standard deviation have A
-//! = 0 too.
+//! Deviations from the paper, by default:
+//!
+//! - KL_t is the k2 estimate with k = .02. The paper's is k3 (its equation 4) with k = .04; k3 has a biased
+//!   gradient ([`KlEstimator`](crate::loss::KlEstimator)). `kl = "k3"` and `kl_coefficient = 0.04` restore it.
+//! - ε_high = .28 is above ε_low = .2, as in DAPO. The paper has one ε, whose value it does not state.
+//!
+//! `min_std` is an option of ours, and 0 by default. Division by std r gives small differences in reward the same
+//! normalized advantages as large ones; with `min_std`, groups with a smaller standard deviation have A = 0 too.
 
 use serde::{Deserialize, Serialize};
 

@@ -89,7 +89,7 @@ pub enum AdvantageSource {
     Reward,
     /// The reward and V* of the goal.
     Value,
-    /// The rewards of all episodes for the same goal.
+    /// The rewards of all episodes of the group.
     Group,
     /// The reward, and a critic's value of the state before each turn.
     Critic,

@@ -8,17 +8,18 @@ use webshop_lm::{HiddenGradient, OutputGradients, Sampler};
 
 use crate::data::trajectory::Trajectory;
 use crate::error::Result;
-use crate::loss::{LogProbs, Loss, Target, TargetStatistics, Term, summed_loss};
+use crate::loss::{LogProbs, Loss, Target, Term, summed_loss};
 use crate::model::critic::{HeadGradient, ValueHead, ValueTarget, first_tokens};
 use crate::model::gradient::{Gradients, Recorded, accumulate_outputs};
 use crate::model::network::Network;
 
-/// Measurements of an RL step; see the metrics of the same names.
+/// Measurements of an optimizer step on the episodes that it trains on, before the step, or their mean over the
+/// optimizer steps of an RL step; see the metrics of the same names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UpdateStatistics {
     /// The loss.
     pub(crate) loss: f64,
-    /// Mean over episodes of Σₜ (log π − log π_ref), nats.
+    /// Mean over the trained episodes, those whose target has a weight, of Σₜ (log π − log π_ref), nats.
     pub(crate) kl: f64,
     /// Mean over tokens of the k3 estimate, nats.
     pub(crate) kl_k3: f64,
@@ -31,8 +32,6 @@ pub(crate) struct UpdateStatistics {
     /// Share of sampled tokens outside the nucleus of the policy in training, and outside that of the
     /// reference. They are trained on all the same.
     pub(crate) outside_nucleus: [f64; 2],
-    /// The batch's advantages and weights.
-    pub(crate) targets: TargetStatistics,
 }
 
 impl UpdateStatistics {
@@ -47,11 +46,6 @@ impl UpdateStatistics {
             log_prob_gap: all.iter().map(|terms| terms.log_prob_gap).fold(0.0, f64::max),
             log_prob_gap_mean: mean(|terms| terms.log_prob_gap_mean),
             outside_nucleus: [mean(|terms| terms.outside_nucleus[0]), mean(|terms| terms.outside_nucleus[1])],
-            targets: TargetStatistics {
-                adv_mean: mean(|terms| terms.targets.adv_mean),
-                adv_std: mean(|terms| terms.targets.adv_std),
-                effective_samples: mean(|terms| terms.targets.effective_samples),
-            },
         }
     }
 }
@@ -84,6 +78,8 @@ pub(crate) struct LossGradient {
     pub(crate) critic: Option<CriticGradient>,
     /// What was measured on the way.
     pub(crate) statistics: UpdateStatistics,
+    /// Tokens of the prompts and completions that it was computed from; those left out are not counted.
+    pub(crate) n_tokens: usize,
 }
 
 /// The squared error of a critic's values on a minibatch, mean over turns, then over episodes.
@@ -161,9 +157,9 @@ pub(crate) fn loss_gradient(
         log_prob_gap_mean: total(|sums| sums.gap) / n_tokens as f64,
         outside_nucleus: [total(|sums| sums.outside[0] as f64), total(|sums| sums.outside[1] as f64)]
             .map(|count| count / n_tokens as f64),
-        targets: TargetStatistics::of(targets),
     };
-    Ok(Some(LossGradient { gradients, critic, statistics }))
+    let n_tokens = trained.iter().map(|trajectory| trajectory.ids.len()).sum();
+    Ok(Some(LossGradient { gradients, critic, statistics, n_tokens }))
 }
 
 /// The squared error of a critic's values on a micro-batch; adds its gradient at the hidden states to `outputs`.
@@ -247,10 +243,12 @@ mod tests {
             .map(|advantage| Target::whole(8, advantage, f64::from(u8::from(advantage != 0.0)), 0.25))
             .into();
         let how = Scoring { sampler: Sampler::new(0.9, 0.7).unwrap(), limit_tokens: 60 };
-        let LossGradient { gradients, statistics, .. } =
+        let LossGradient { gradients, statistics, n_tokens, .. } =
             loss_gradient(train_state.network(), &reference, loss_fn, &batch, &targets, None, how)
                 .unwrap()
                 .unwrap();
+        // Of the four trajectories of 5 + 4 + 10 + 4 tokens, the third has no weight and is not trained on.
+        assert_eq!(n_tokens, 3 * 23);
         let stride = Stride { lr: 1e-2, grad_clip: 0.5 };
         let StepOutcome::Stepped { grad_norm } = train_state.step(gradients, stride).unwrap() else {
             panic!("the gradient is not finite");

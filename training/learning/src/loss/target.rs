@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 /// An episode with its reward and values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scored {
-    /// Number of its goal within the step; episodes with equal numbers are a group.
+    /// Number of the draw of its goal within the step; episodes with equal numbers are a group. A goal that the step
+    /// draws twice has two groups.
     pub group: usize,
     /// Its reward.
     pub reward: f64,
@@ -119,7 +120,8 @@ impl Target {
         self.segments.iter().map(|segment| segment.n_tokens).sum()
     }
 
-    /// Sum of the segments' advantages: the advantage of the whole episode.
+    /// Sum of the segments' advantages. With one segment, or with credit by state, it is the advantage of the whole
+    /// episode. If the loss gives each turn an advantage (GiGPO, PPO), it is not, and grows with the number of turns.
     pub fn advantage(&self) -> f64 {
         self.segments.iter().map(|segment| segment.advantage).sum()
     }
@@ -137,12 +139,12 @@ impl Target {
     }
 }
 
-/// Statistics of a batch's targets, for the log.
+/// Statistics of the targets of a step, for the log.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TargetStatistics {
-    /// Mean advantage of an episode.
+    /// Mean over episodes of [`Target::advantage`].
     pub(crate) adv_mean: f64,
-    /// Standard deviation of advantages about that mean, over B; 0 for one.
+    /// Standard deviation of these advantages, over B; 0 for one.
     pub(crate) adv_std: f64,
     /// (Σw)²/Σw², the effective sample size; 0 if all weights are 0.
     pub(crate) effective_samples: f64,

@@ -89,20 +89,24 @@ metrics! {
     RolloutDroppedSteps = "rollout/dropped_steps",
     /// The loss whose gradient was applied, before clipping; without the critic's error.
     TrainLoss = "train/loss",
-    /// k1: mean over episodes of Σₜ (log π − log π_ref), in nats per episode; its expectation is the KL to
-    /// the reference.
+    /// k1: Σₜ (log π − log π_ref), in nats per episode; the mean over the episodes of a minibatch whose target has a
+    /// weight, before its update and after those of earlier minibatches, then over the step's updates. Its expectation
+    /// is the KL to the reference only in a step of one update in which the policy samples every episode and every
+    /// episode has a weight.
     TrainApproxKl = "train/approx_kl",
-    /// k3: mean over tokens of exp(−d) − 1 + d with d = log π − log π_ref; never negative, in nats per token.
+    /// k3: mean over tokens of exp(−d) − 1 + d with d = log π − log π_ref; never negative, in nats per token; of the
+    /// same episodes as k1.
     TrainKlK3 = "train/kl_k3",
     /// Mean entropy of the sampling distribution over generated tokens, in nats.
     TrainEntropy = "train/entropy",
     /// Global gradient norm before clipping.
     TrainGradNorm = "train/grad_norm",
-    /// Mean of A = r − V*; with advantages by turn, of their sums.
+    /// Mean over all episodes of the step of the loss's advantage A: r − V*, r − mean or a z-score, as the loss defines
+    /// it; with advantages by turn, of their sums.
     TrainAdvMean = "train/adv_mean",
-    /// Standard deviation of A over the step's episodes.
+    /// Standard deviation of A over all episodes of the step.
     TrainAdvStd = "train/adv_std",
-    /// (Σw)²/Σw² of the episodes' weights.
+    /// (Σw)²/Σw² of the weights of all episodes of the step; an episode without gradient has weight 0.
     TrainEffectiveSamples = "train/effective_samples",
     /// With a critic: mean squared error of its values before each update, over turns, then over episodes.
     TrainValueLoss = "train/value_loss",
@@ -143,7 +147,7 @@ metrics! {
     ValueAge = "value/age",
     /// Mean V* over the goals trained on so far.
     ValueMean = "value/mean",
-    /// Share of those goals none of whose reference episodes succeeded.
+    /// Share of those goals none of whose reference episodes succeeded, whatever reward is trained on.
     ValueShareWithoutSuccess = "value/share_without_success",
     /// Mean jackknife bias of V*; negative if V* is too low.
     ValueBias = "value/bias",
@@ -357,8 +361,8 @@ mod tests {
         assert_eq!(names.len(), Metric::ALL.len());
         assert_eq!(Metric::EvalSuccessRate.tag("test"), "eval/test/success_rate");
         assert_eq!(
-            Metric::TrainAdvMean.meaning().trim(),
-            "Mean of A = r − V*; with advantages by turn, of their sums."
+            Metric::TrainAdvStd.meaning().trim(),
+            "Standard deviation of A over all episodes of the step."
         );
     }
 }

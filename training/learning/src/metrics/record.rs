@@ -3,6 +3,7 @@
 use webshop_agent::Episode;
 
 use crate::data::trajectory::Trajectory;
+use crate::loss::TargetStatistics;
 use crate::loss::step::UpdateStatistics;
 use crate::metrics::{Metric, Record};
 use crate::reward::malformed_turns;
@@ -55,10 +56,15 @@ pub(crate) fn record_update(record: &mut Record, terms: &UpdateStatistics) {
         .set(Metric::TrainLogProbGap, terms.log_prob_gap)
         .set(Metric::TrainLogProbGapMean, terms.log_prob_gap_mean)
         .set(Metric::TrainOutsideNucleus, terms.outside_nucleus[0])
-        .set(Metric::TrainOutsideReference, terms.outside_nucleus[1])
-        .set(Metric::TrainAdvMean, terms.targets.adv_mean)
-        .set(Metric::TrainAdvStd, terms.targets.adv_std)
-        .set(Metric::TrainEffectiveSamples, terms.targets.effective_samples);
+        .set(Metric::TrainOutsideReference, terms.outside_nucleus[1]);
+}
+
+/// Records the advantages and weights of a whole batch.
+pub(crate) fn record_targets(record: &mut Record, targets: &TargetStatistics) {
+    record
+        .set(Metric::TrainAdvMean, targets.adv_mean)
+        .set(Metric::TrainAdvStd, targets.adv_std)
+        .set(Metric::TrainEffectiveSamples, targets.effective_samples);
 }
 
 /// Records a held-out evaluation.

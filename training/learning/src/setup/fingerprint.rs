@@ -38,6 +38,37 @@ pub struct Fingerprint {
     pub examples: String,
 }
 
+impl Fingerprint {
+    /// The fields whose values differ from those of `other`, each with what it is, in order.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let Self {
+            environment,
+            rewards,
+            prompt,
+            goals,
+            task_set,
+            validation,
+            tokenizer,
+            base,
+            compute,
+            examples,
+        } = self;
+        let fields = [
+            (environment, &other.environment, "`environment`, the version of the environment"),
+            (rewards, &other.rewards, "`rewards`, the version of the rewards"),
+            (prompt, &other.prompt, "`prompt`, the version of the prompt format"),
+            (goals, &other.goals, "`goals`, the evaluated shop with its goals"),
+            (task_set, &other.task_set, "`task_set`, the evaluated and the auxiliary shops"),
+            (validation, &other.validation, "`validation`, the validation shops"),
+            (tokenizer, &other.tokenizer, "`tokenizer`, the tokenizer"),
+            (base, &other.base, "`base`, the weights below the adapter"),
+            (compute, &other.compute, "`compute`, the device, dtype and kernels"),
+            (examples, &other.examples, "`examples`, the examples of `shop_r1.data`"),
+        ];
+        fields.into_iter().filter(|(ours, theirs, _)| ours != theirs).map(|(.., name)| name).collect()
+    }
+}
+
 /// The fingerprint of training on `task_set` with `tokenizer`; base, compute and examples are empty.
 pub(crate) fn fingerprint(task_set: &TaskSet, tokenizer: &BpeTokenizer) -> Fingerprint {
     let digest = Sha256::digest(tokenizer.to_json());
@@ -52,5 +83,39 @@ pub(crate) fn fingerprint(task_set: &TaskSet, tokenizer: &BpeTokenizer) -> Finge
         base: String::new(),
         compute: String::new(),
         examples: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_that_differs_is_named() {
+        let fields = [
+            "environment",
+            "rewards",
+            "prompt",
+            "goals",
+            "task_set",
+            "validation",
+            "tokenizer",
+            "base",
+            "compute",
+            "examples",
+        ];
+        let read = |values: &dyn Fn(&str) -> String| -> Fingerprint {
+            let json = fields.iter().map(|&field| (field.to_owned(), values(field).into())).collect();
+            serde_json::from_value(serde_json::Value::Object(json)).unwrap()
+        };
+        let begun = read(&|_| "a".to_owned());
+        assert_eq!(begun.differences(&begun.clone()), Vec::<&str>::new());
+        for field in fields {
+            let found = read(&|name| if name == field { "b" } else { "a" }.to_owned());
+            let [named] = begun.differences(&found)[..] else { panic!("only `{field}` differs") };
+            assert!(named.starts_with(&format!("`{field}`, ")), "{named}");
+        }
+        let all = begun.differences(&read(&|_| "b".to_owned()));
+        assert_eq!(all.len(), fields.len());
     }
 }

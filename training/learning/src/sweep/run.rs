@@ -187,7 +187,10 @@ impl Work<'_> {
         let config = self.config(arm, seed);
         let root = self.folder.run(&arm.name, seed);
         let run = match self.begun_run(arm, seed)? {
-            Some(run) if summary(&run)?.is_some_and(|summary| summary.learned.is_some()) => return Ok(()),
+            Some(run) if summary(&run)?.is_some_and(|summary| summary.learned.is_some()) => {
+                // It may have been interrupted between its summary and its report.
+                return if run.report().exists() { Ok(()) } else { (self.write_report)(&run).map(drop) };
+            }
             Some(run) => run,
             None if arm.is_alone => RunFolder::create(&root, &config)?,
             None => {

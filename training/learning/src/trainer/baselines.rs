@@ -3,7 +3,6 @@
 use webshop_agent::Task;
 use webshop_evaluation::{BaselineConfig, Outcomes, baselines};
 
-use crate::config::DemonstrationKind;
 use crate::error::{Result, TrainingError};
 use crate::run::atomic::write_json;
 use crate::run::episodes::read_episodes;
@@ -35,13 +34,10 @@ pub(super) fn write_baselines(ex: &Experiment<'_>, learned: &Evaluation) -> Resu
 
 /// The baselines of a run, its demonstrator among them if that reads pages.
 pub(super) fn baseline_config(ex: &Experiment<'_>) -> BaselineConfig {
-    let warm_start = &ex.config.warm_start;
-    // Single steps are demonstrated by the experts of `two-habits`, whatever the kind of demonstrations.
-    let is_browsing = warm_start.demonstrations == DemonstrationKind::Browsing && !ex.supports_single_steps();
     BaselineConfig {
         max_steps: ex.config.run.max_steps as u32,
         results_shown: ex.config.prompt.results_shown,
-        browsing: is_browsing.then(|| warm_start.browsing_habits()),
+        browsing: ex.config.browsing_demonstrator(),
         seed: ex.seed(),
     }
 }

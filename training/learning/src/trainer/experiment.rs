@@ -97,7 +97,8 @@ impl<'a> Experiment<'a> {
         let path = self.run.fingerprint();
         let begun: Option<Fingerprint> = path.is_file().then(|| read_json(&path)).transpose()?;
         if let Some(begun) = begun.filter(|begun| *begun != found) {
-            if begun.compute != found.compute {
+            let differences = begun.differences(&found);
+            if begun.compute != found.compute && differences.len() == 1 {
                 let [begun, found] = [&begun.compute, &found.compute]
                     .map(|compute| if compute.is_empty() { "CPU, F32, the cpu backend" } else { compute });
                 let problem = format!(
@@ -105,8 +106,10 @@ impl<'a> Experiment<'a> {
                 );
                 return Err(TrainingError::bad_file(&path, problem));
             }
-            let problem = "the shop, its goals, its rewards, the prompt or the tokenizer changed since the run began; \
-                           start a new run";
+            let changed = differences.join("; ");
+            let problem = format!(
+                "these changed since the run began, so that it cannot be resumed: {changed}; start a new run"
+            );
             return Err(TrainingError::bad_file(&path, problem));
         }
         write_json(&path, &found)
@@ -261,6 +264,8 @@ pub(super) fn has_critic(config: &Config, step: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use webshop_lm::device::{DeviceRequest, KernelChoice};
 
     use super::*;
@@ -297,6 +302,47 @@ mod tests {
             let expected = if is_limited { 8 } else { n_balanced };
             assert_eq!(source.goals(0).unwrap().len(), expected, "{loss}");
         }
+    }
+
+    #[test]
+    fn the_parts_that_changed_are_named_when_a_run_is_resumed() {
+        let keys = "catalog.size=30 auxiliary_shops=1 auxiliary_products=10 vocab_size=300";
+        let keys: Vec<String> = keys.split_whitespace().map(String::from).collect();
+        let config = Config::resolve("test", "", &keys).unwrap();
+        let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
+        Experiment::open(&compute, &config, &run, &Silent).unwrap();
+        let path = run.fingerprint();
+        let mut begun: Fingerprint = read_json(&path).unwrap();
+        begun.rewards.push('x');
+        begun.compute.push('x');
+        write_json(&path, &begun).unwrap();
+        let Err(error) = Experiment::open(&compute, &config, &run, &Silent) else {
+            panic!("the fingerprint differs")
+        };
+        let problem = "these changed since the run began, so that it cannot be resumed: `rewards`, the version of the \
+                       rewards; `compute`, the device, dtype and kernels; start a new run";
+        assert_eq!(error.to_string(), format!("`{}` cannot be used: {problem}", path.display()));
+    }
+
+    #[test]
+    fn no_two_episodes_of_a_step_are_equal() {
+        let keys = "catalog.size=30 auxiliary_shops=1 auxiliary_products=10 vocab_size=300";
+        let keys: Vec<String> = keys.split_whitespace().map(String::from).collect();
+        let config = Config::resolve("test", "", &keys).unwrap();
+        let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
+        let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent).unwrap();
+        let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
+        // A step that draws its first goal twice.
+        let goals = [0, 1, 0].map(|place| source.tasks.training()[place]);
+        let tasks = source.tasks_of(&goals, 7, 2);
+        let samples: Vec<u64> = tasks.iter().map(|task| task.coordinates.sample).collect();
+        assert_eq!(samples, [0, 1, 0, 1, 2, 3]);
+        let different: BTreeSet<_> = tasks.iter().map(|task| task.coordinates).collect();
+        assert_eq!(different.len(), tasks.len());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::model::network::Network;
 use crate::trainer::experiment::Experiment;
 use crate::trainer::progress::Progress;
 use crate::trainer::state_value::StateValues;
-use crate::trainer::task_source::{RolloutRequest, Rollouts, TaskSource};
+use crate::trainer::task_source::{RolloutRequest, Rollouts, TaskSource, first_samples};
 use crate::value::ReferenceRollout;
 
 /// Episodes in the shops of a curriculum stage.
@@ -79,12 +79,13 @@ impl TaskSource for MultiTurn<'_> {
 }
 
 impl MultiTurn<'_> {
-    /// `n_samples` episodes of each goal at step coordinate `at`, goal by goal.
-    fn tasks_of(&self, goals: &[TaskId], at: u64, n_samples: usize) -> Vec<Task> {
-        let of_goal = |&goal: &TaskId| {
-            (0..n_samples as u64).map(move |sample| Experiment::task(&self.tasks, goal, at, sample))
+    /// `n_samples` episodes of each goal at step coordinate `at`, goal by goal. No two are equal.
+    pub(super) fn tasks_of(&self, goals: &[TaskId], at: u64, n_samples: usize) -> Vec<Task> {
+        let of_goal = |(&goal, first): (&TaskId, u64)| {
+            let samples = first..first + n_samples as u64;
+            samples.map(move |sample| Experiment::task(&self.tasks, goal, at, sample))
         };
-        goals.iter().flat_map(of_goal).collect()
+        goals.iter().zip(first_samples(goals.iter().copied(), n_samples)).flat_map(of_goal).collect()
     }
 
     /// The statistics of training episodes, whose coordinates name shops of the task set.
@@ -102,6 +103,7 @@ impl MultiTurn<'_> {
         let between = episode.turns.iter().take(n_between);
         ReferenceRollout {
             reward: self.ex.reward(episode),
+            is_success: episode.is_success(),
             n_tokens: episode.n_sampled_tokens(),
             states: between.map(|turn| turn.after.observation.number()).collect(),
         }

@@ -14,8 +14,8 @@ use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
 use crate::loss::ppo::explained_variance;
 use crate::loss::step::{Criticized, LossGradient, Scoring, UpdateStatistics, loss_gradient};
-use crate::loss::{Loss, Prepared, Target};
-use crate::metrics::record::record_update;
+use crate::loss::{Loss, Prepared, Target, TargetStatistics};
+use crate::metrics::record::{record_targets, record_update};
 use crate::metrics::{Metric, Phase, Record};
 use crate::model::critic::Critic;
 use crate::optimizer::Schedule;
@@ -149,6 +149,7 @@ impl<'a> Rl<'_, 'a> {
             return Ok(());
         };
         record.set(Metric::TrainLr, lr);
+        record_targets(record, &TargetStatistics::of(&targets));
         if self.trainer.critic.is_some()
             && let Some(share) = explained_variance(&rollouts.scored, &targets)
         {
@@ -158,6 +159,7 @@ impl<'a> Rl<'_, 'a> {
         let size = rollouts.batch.len().div_ceil(self.config.minibatches);
         let value_lr = self.config.loss.with_critic().map_or(0.0, |loss| loss.value_lr);
         let (mut statistics, mut norms, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+        let mut n_tokens = 0;
         for epoch in 0..self.config.epochs {
             let minibatches = rollouts.batch.chunks(size).zip(targets.chunks(size));
             for (place, (batch, targets)) in minibatches.enumerate() {
@@ -171,6 +173,7 @@ impl<'a> Rl<'_, 'a> {
                 }
                 errors.extend(of_loss.critic.map(|critic| critic.loss));
                 statistics.push(of_loss.statistics);
+                n_tokens += of_loss.n_tokens;
                 norms.extend(norm);
                 self.remember_norm(norm);
             }
@@ -186,7 +189,7 @@ impl<'a> Rl<'_, 'a> {
         if record.get(Metric::TrainLoss).is_some() {
             let progress = &mut self.trainer.progress;
             let seconds = progress.clock.seconds() - began;
-            progress.throughput.trained(self.config.epochs * rollouts.n_tokens(), seconds);
+            progress.throughput.trained(n_tokens, seconds);
         }
         Ok(())
     }
@@ -262,6 +265,7 @@ impl<'a> Rl<'_, 'a> {
             let (cloning, _) =
                 cloning_gradient(policy, &demonstrations, 0.0, self.config.micro_batch_tokens)?;
             of_loss.gradients.mix(demonstrated, &cloning)?;
+            of_loss.n_tokens += demonstrations.iter().map(|one| one.ids.len()).sum::<usize>();
         }
         Ok(Some(of_loss))
     }

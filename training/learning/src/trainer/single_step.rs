@@ -2,8 +2,8 @@
 //!
 //! The RL loop is unchanged: a single-step example replaces the goal, one completion replaces the episode,
 //! and the Shop-R1 reward replaces the shop's reward. Losses that need V* always train on the first drawn
-//! step of a goal, because V* is estimated for that step only. Other losses draw a new step of the goal each
-//! time the goal is drawn. The self-certainty of a rationale is computed from the sampler's own logits.
+//! step of a goal, because V* is estimated for that step only. Other losses draw a new step of the goal in
+//! each RL step that draws the goal. The self-certainty of a rationale is computed from the sampler's own logits.
 //!
 //! Paper: Shop-R1 (arXiv 2507.17842, section 3), which is GRPO on these completions after cloning of the same
 //! steps. Deviations:
@@ -39,7 +39,7 @@ use crate::setup::limits::lm_config;
 use crate::trainer::VALUE_STEP;
 use crate::trainer::experiment::Experiment;
 use crate::trainer::progress::Progress;
-use crate::trainer::task_source::{RolloutRequest, Rollouts, TaskSource};
+use crate::trainer::task_source::{RolloutRequest, Rollouts, TaskSource, first_samples};
 use crate::value::ReferenceRollout;
 
 /// Completions at steps of demonstrations for the goals of a curriculum stage.
@@ -69,9 +69,11 @@ impl TaskSource for SingleStep<'_> {
         let completer = self.completer()?;
         // V* is known of the first drawn step only.
         let round = if self.ex.needs_values() { 0 } else { step };
-        let drawn = examples_of(self.ex, &self.tasks).of(&completer.sampler, goals, round, step)?;
+        let mut drawn = examples_of(self.ex, &self.tasks).of(&completer.sampler, goals, round, step)?;
         let began = progress.clock.seconds();
         let group_size = self.ex.config.rl.group_size;
+        let firsts = first_samples(drawn.steps.iter().map(|step| step.goal), group_size);
+        drawn.steps.iter_mut().zip(firsts).for_each(|(step, first)| step.first_sample = first);
         let completions = completer.complete(network, &drawn.steps, step, group_size, &|_| ())?;
         record_completions(record, &completions, &drawn);
         let mut rollouts = Rollouts::default();
@@ -106,6 +108,7 @@ impl TaskSource for SingleStep<'_> {
         for (place, completions) in drawn.places.iter().zip(completions.chunks(n_samples)) {
             let rollout = |completion: &ScoredCompletion| ReferenceRollout {
                 reward: completion.reward,
+                is_success: completion.is_exact,
                 n_tokens: completion.trajectory.n_sampled(),
                 states: Vec::new(),
             };
@@ -204,6 +207,7 @@ impl<'e> Completer<'e> {
             step: at,
             environment: u64::from(step.goal.shop),
             task: u64::from(step.goal.goal.0),
+            sample: step.first_sample,
             turn: step.turn as u64,
             ..SamplingCoordinates::default()
         };

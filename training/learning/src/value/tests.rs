@@ -46,7 +46,9 @@ fn binomial_mean(n: usize, p: f64, f: impl Fn(usize) -> f64) -> f64 {
 }
 
 fn rollouts(rewards: &[f64]) -> Vec<ReferenceRollout> {
-    rewards.iter().map(|&reward| ReferenceRollout { reward, n_tokens: 10, states: vec![] }).collect()
+    let rollout =
+        |&reward: &f64| ReferenceRollout { reward, is_success: reward == 1.0, n_tokens: 10, states: vec![] };
+    rewards.iter().map(rollout).collect()
 }
 
 fn outcomes(successes: usize, n: usize) -> Vec<f64> {
@@ -121,7 +123,12 @@ fn a_table_keeps_goals_in_order_and_replaces() {
 
 #[test]
 fn the_value_of_a_state_comes_from_the_rollouts_that_passed_it() {
-    let rollout = |reward, states: &[u64]| ReferenceRollout { reward, n_tokens: 5, states: states.into() };
+    let rollout = |reward, states: &[u64]| ReferenceRollout {
+        reward,
+        is_success: reward == 1.0,
+        n_tokens: 5,
+        states: states.into(),
+    };
     let mut table = ValueTable::new(key(), BETA1);
     table.insert(0, 0, &[rollout(1.0, &[1, 2, 1]), rollout(0.0, &[1]), rollout(0.0, &[3])]);
     let value = table.get(0, 0).unwrap();
@@ -159,5 +166,38 @@ fn a_table_is_reused_only_under_equal_conditions() {
         assert!(ValueTable::load(&path, &other, BETA1).unwrap().goals().is_empty());
         assert_ne!(other.digest(), key().digest());
     }
-    assert!(ValueTable::load(&path, &key(), 0.25).unwrap().goals().is_empty());
+}
+
+#[test]
+fn values_under_another_beta_come_from_the_same_rewards() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("value.json");
+    let [half, quarter] = [0.5, 0.25].map(|beta1| {
+        let mut table = ValueTable::new(key(), beta1);
+        table.insert(0, 3, &rollouts(&[1.0 / 3.0, 0.1, 1.0]));
+        table
+    });
+    assert_ne!(half.goals()[0].v_star, quarter.goals()[0].v_star);
+    half.save(&path).unwrap();
+    assert_eq!(ValueTable::load(&path, &key(), 0.25).unwrap(), quarter);
+    quarter.save(&path).unwrap();
+    assert_eq!(ValueTable::load(&path, &key(), 0.5).unwrap(), half);
+}
+
+#[test]
+fn a_success_is_the_shops_whatever_its_reward_in_training() {
+    let rollout = |reward, is_success| ReferenceRollout { reward, is_success, n_tokens: 1, states: vec![] };
+    let mut table = ValueTable::new(key(), BETA1);
+    // A success with a penalty; a failure with a hierarchical reward of 1.
+    table.insert(0, 0, &[rollout(0.9, true), rollout(0.0, false)]);
+    table.insert(0, 1, &[rollout(1.0, false)]);
+    assert_eq!(table.goals().iter().map(GoalValue::has_success).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(table.share_without_success(), 0.5);
+    // A file from before successes were counted has rewards only.
+    let mut old = serde_json::to_value(&table).unwrap();
+    for value in old["goals"].as_array_mut().unwrap() {
+        value.as_object_mut().unwrap().remove("n_successes").unwrap();
+    }
+    let old: ValueTable = serde_json::from_value(old).unwrap();
+    assert_eq!(old.goals().iter().map(GoalValue::has_success).collect::<Vec<_>>(), [false, true]);
 }

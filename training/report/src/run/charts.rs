@@ -1,13 +1,14 @@
 //! The charts of a run's report and their metrics.
 
+use webshop_training::ValueTable;
 use webshop_training::metrics::{Metric, Phase, Record};
 
-use crate::run::axis::Unit;
+use crate::run::axis::{Bins, Unit, span, wide_span};
 use crate::run::bars::{BarChart, Column};
 use crate::run::line::{Line, LineChart, Point};
 use crate::run::results::Results;
 
-/// Number of bins of the histogram of V*.
+/// About the number of bins of the histogram of V*.
 const BINS: usize = 20;
 /// Duration in seconds from which the time axis is in minutes.
 const MINUTES_FROM: f64 = 180.0;
@@ -237,25 +238,28 @@ fn outcomes(results: &Results) -> Option<String> {
 
 /// Histogram of V*, with goals without a success in a color of their own.
 fn values(results: &Results) -> Option<String> {
-    let table = results.values.as_ref()?;
-    let mut bins = vec![[0.0; 2]; BINS];
-    for value in table.goals() {
-        let bin = (value.v_star.clamp(0.0, 1.0) * BINS as f64) as usize;
-        bins[bin.min(BINS - 1)][usize::from(value.has_success())] += 1.0;
+    let goals = results.values.as_ref().map(ValueTable::goals).filter(|goals| !goals.is_empty())?;
+    let bins = Bins::over(wide_span(goals.iter().map(|value| value.v_star)), BINS);
+    let mut counts = vec![[0.0; 2]; bins.n];
+    for value in goals {
+        counts[bins.of(value.v_star)][usize::from(value.has_success())] += 1.0;
     }
-    let label = |i: usize| {
-        if i.is_multiple_of(2) { format!("{:.1}", i as f64 / BINS as f64) } else { String::new() }
+    let label = |i: usize| if i.is_multiple_of(2) { bins.label(i) } else { String::new() };
+    let columns = counts.iter().enumerate().map(|(i, bin)| Column { label: label(i), parts: bin.to_vec() });
+    // With `value.adaptive` goals have different numbers of rollouts.
+    let n_rollouts = match span(goals.iter().map(|value| value.rewards.len() as f64)) {
+        [fewest, most] if fewest == most => fewest.to_string(),
+        [fewest, most] => format!("{fewest} to {most}"),
     };
-    let columns = bins.iter().enumerate().map(|(i, bin)| Column { label: label(i), parts: bin.to_vec() });
     let chart = BarChart {
         title: "V* of the training goals",
-        note: format!("goals, {} episodes of the reference policy each", results.config.value.samples),
+        note: format!("goals, {n_rollouts} rollouts of the reference policy each"),
         x_label: "V*",
         unit: Unit::Number,
         parts: vec![("no success", 5), ("at least one success", 0)],
         columns: columns.collect(),
     };
-    (!table.goals().is_empty()).then(|| chart.svg()).flatten()
+    chart.svg()
 }
 
 /// The mean advantage with its standard deviation as band.

@@ -93,13 +93,54 @@ fn forks_are_refused_where_no_state_has_a_value() {
     check(&["forks=2"], "0 without `value.credit = \"state\"`");
     let keys = ["value.credit=state", "forks=2"];
     check(&[&keys[..], &["state_samples=3"]].concat(), "0, or at least `value.state_samples`");
-    check(&[&keys[..], &["loss=raft"]].concat(), "0 with `raft`, which does not use V* here");
-    check(
-        &[&keys[..], &["loss=reinforce", "baseline=batch"]].concat(),
-        "0 with `reinforce`, which does not use V* here",
-    );
     let keys = [keys[0], keys[1], "loss=reinforce", "baseline=value"].map(String::from);
     assert!(Config::resolve("test", "", &keys).is_ok());
+}
+
+#[test]
+fn credit_by_state_is_refused_for_losses_without_v_star() {
+    let resolve = |keys: &str| {
+        let keys: Vec<String> = keys.split_whitespace().map(String::from).collect();
+        Config::resolve("test", "", &keys)
+    };
+    for (kind, keys) in [
+        ("raft", "loss=raft"),
+        ("reinforce", "loss=reinforce baseline=batch"),
+        ("rloo", "loss=rloo group_size=8"),
+        ("grpo", "loss=grpo group_size=8"),
+        ("gigpo", "loss=gigpo group_size=8"),
+        ("apo-lagged", "loss=apo-lagged group_size=8 refresh=1"),
+        ("ppo", "loss=ppo"),
+    ] {
+        assert!(resolve(keys).is_ok(), "{keys}");
+        let error = resolve(&format!("{keys} value.credit=state")).unwrap_err().to_string();
+        let range = format!("`episode` with `{kind}`, which does not use V* here");
+        assert_eq!(error, format!("configuration key `value.credit` must be {range}, not state"));
+    }
+    for keys in ["loss=apo", "loss=wsft", "loss=awr", "loss=reinforce baseline=value"] {
+        assert!(resolve(&format!("{keys} value.credit=state")).is_ok(), "{keys}");
+    }
+}
+
+#[test]
+fn rewards_of_episodes_are_not_silently_ignored_in_single_steps() {
+    let resolve = |more: &str| {
+        let keys = ["rl.mode=single_step", "prompt.format=shop-r1", "model.from=chat", more];
+        Config::resolve("test", "", &keys.map(String::from))
+    };
+    let error = resolve("malformed_penalty=0.2").unwrap_err().to_string();
+    let problem = "must be 0.1, its default, if `rl.mode` is `single_step`, whose reward is `shop_r1.score` with the \
+                   parameters `shop_r1.reward`, not 0.2";
+    assert_eq!(error, format!("configuration key `rl.malformed_penalty` {problem}"));
+    let about_reward = |config: Config| {
+        let names_both = |warning: &String| {
+            warning.starts_with("`rl.reward` is not used")
+                && ["`shop_r1.score`", "`shop_r1.reward`"].iter().all(|key| warning.contains(key))
+        };
+        config.warnings().iter().any(names_both)
+    };
+    assert!(about_reward(resolve("rl.reward=success").unwrap()));
+    assert!(!about_reward(resolve("rl.reward=blend").unwrap()));
 }
 
 #[test]
@@ -109,11 +150,6 @@ fn parameters_of_the_critic_are_checked() {
         ("gae_lambda=-1", "`rl.loss.gae_lambda` must be from 0 to 1, not -1"),
         ("vf_coef=-1", "`rl.loss.vf_coef` must be 0 or a positive number, not -1"),
         ("value_lr=0", "`rl.loss.value_lr` must be a positive number, not 0"),
-        (
-            "value.credit=state",
-            "`value.credit` must be `episode` with `ppo`, whose critic gives each turn an advantage without V*, \
-             not state",
-        ),
     ] {
         let error = Config::resolve("test", "", &["loss=ppo", given].map(String::from)).unwrap_err();
         assert_eq!(error.to_string(), format!("configuration key {problem}"));
