@@ -1,4 +1,4 @@
-//! Writes a policy and measures it: it buys the result whose title shares most words with the instruction.
+//! Writes a policy and measures it on test goals: it buys the result whose title shares most words with the instruction.
 //!
 //! ```text
 //! cargo run --example own_policy
@@ -11,7 +11,7 @@ use webshop_agent::{
     AgentError, Decision, EpisodeCoordinates, LaneView, Policy, RolloutConfig, RulePolicy, Task, rollout,
 };
 use webshop_env::{Action, Page, Shop};
-use webshop_products::{CatalogSource, GoalId, SourceConfig};
+use webshop_products::{CatalogSource, GoalId, SourceConfig, Split};
 
 /// Prefers titles that share words with the instruction.
 struct TitlePolicy;
@@ -45,8 +45,10 @@ impl Policy for TitlePolicy {
 fn main() -> Result<(), Box<dyn Error>> {
     let (catalog, goals) = CatalogSource::open("100", SourceConfig::default())?.into_goals()?;
     let shop = Arc::new(Shop::new(catalog, goals)?);
-    let task = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
-    let tasks: Vec<Task> = (0..100).map(|goal| Task::new(Arc::clone(&shop), task(goal))).collect();
+    let task = |goal: &GoalId| {
+        Task::new(Arc::clone(&shop), EpisodeCoordinates { step: 0, shop: 0, goal: *goal, sample: 0 })
+    };
+    let tasks: Vec<Task> = shop.goals().split(Split::Test).iter().map(task).collect();
     let config = RolloutConfig { max_steps: 15, lanes: 16 };
     for policy in [&mut RulePolicy as &mut dyn Policy, &mut TitlePolicy] {
         let episodes = rollout(policy, &tasks, config, &mut |_, _| ())?;

@@ -18,6 +18,8 @@ use crate::output::outln;
 /// Widths of the columns of a comparison.
 const WHAT_WIDTH: usize = 52;
 const NUMBER_WIDTH: usize = 20;
+/// The most products of a generated catalog: several times those of the full original.
+const MAX_PRODUCTS: u64 = 10_000_000;
 
 /// The verbs of `webshop catalog`.
 #[derive(clap::Subcommand)]
@@ -29,7 +31,7 @@ pub(crate) enum CatalogVerb {
         seed: u64,
         /// Number of products
         #[arg(long, default_value_t = 1000, value_name = "N",
-              value_parser = clap::value_parser!(u64).range(1..))]
+              value_parser = clap::value_parser!(u64).range(1..=MAX_PRODUCTS))]
         products: u64,
         /// Number of products that have human instructions, two to twelve each; some thousands of the
         /// original's million products do [default: all]

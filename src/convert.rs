@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
+use tempfile::TempPath;
 use webshop_agent::convert::{Exported, Exporter, Format, Importer};
 use webshop_agent::{Episode, PromptFormat};
 use webshop_products::open_text;
@@ -73,13 +74,13 @@ impl From<FormatArg> for Format {
 /// Converts line by line, because the file may not fit into memory.
 pub(crate) fn run(args: ConvertArgs) -> Result<ExitCode> {
     let input = open_text(&args.file)?;
-    let mut out = LineWriter::new(args.out.as_deref())?;
+    let out = LineWriter::new(args.out.as_deref())?;
     let shop = Arc::new(args.shop.open()?);
     let converted = match (args.to, args.from) {
-        (Some(format), _) => export(input, &Exporter::new(shop, format.into(), args.prompt_format), &mut out),
+        (Some(format), _) => export(input, &Exporter::new(shop, format.into(), args.prompt_format), out),
         (None, Some(format)) => {
             let importer = Importer::new(shop, format.into(), args.prompt_format, args.max_steps);
-            import(input, importer, &mut out)
+            import(input, importer, out)
         }
         (None, None) => unreachable!("clap requires one of the two"),
     };
@@ -87,7 +88,7 @@ pub(crate) fn run(args: ConvertArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn export(input: impl BufRead, exporter: &Exporter, out: &mut LineWriter) -> Result<()> {
+fn export(input: impl BufRead, exporter: &Exporter, mut out: LineWriter<'_>) -> Result<()> {
     let (mut n_episodes, mut skipped) = (0, Vec::new());
     for (idx, text) in input.lines().enumerate() {
         let (line, text) = (idx + 1, text?);
@@ -100,20 +101,20 @@ fn export(input: impl BufRead, exporter: &Exporter, out: &mut LineWriter) -> Res
             Exported::Skipped(reason) => skipped.push(format!("line {line}: {reason}")),
         }
     }
-    out.finish()?;
-    match skipped.first() {
-        None if n_episodes == 0 => bail!("the file holds no episode"),
-        None => Ok(()),
-        Some(first) => {
-            bail!(
-                "{} of {n_episodes} episodes cannot be exported and are left out; the first: {first}",
-                skipped.len()
-            )
-        }
+    ensure!(n_episodes > 0, "the file holds no episode");
+    if skipped.len() < n_episodes {
+        out.finish()?;
     }
+    if let Some(first) = skipped.first() {
+        bail!(
+            "{} of {n_episodes} episodes cannot be exported and are left out; the first: {first}",
+            skipped.len()
+        );
+    }
+    Ok(())
 }
 
-fn import(input: impl BufRead, mut importer: Importer, out: &mut LineWriter) -> Result<()> {
+fn import(input: impl BufRead, mut importer: Importer, mut out: LineWriter<'_>) -> Result<()> {
     let mut n_episodes = 0;
     let mut record = |episode: Option<Episode>| {
         n_episodes += usize::from(episode.is_some());
@@ -126,35 +127,46 @@ fn import(input: impl BufRead, mut importer: Importer, out: &mut LineWriter) -> 
         }
     }
     record(importer.end()?)?;
-    out.finish()?;
-    if n_episodes == 0 {
-        bail!("the file holds no episode");
-    }
-    Ok(())
+    ensure!(n_episodes > 0, "the file holds no episode");
+    out.finish()
 }
 
-/// Writes JSON lines to a new file or to standard output.
-struct LineWriter(BufWriter<Box<dyn Write>>);
+/// Writes JSON lines to standard output, or to a new file that is there only after [`LineWriter::finish`].
+struct LineWriter<'a> {
+    lines: BufWriter<Box<dyn Write>>,
+    file: Option<(TempPath, &'a Path)>,
+}
 
-impl LineWriter {
-    fn new(path: Option<&Path>) -> Result<Self> {
-        let writer: Box<dyn Write> = match path {
-            None => Box::new(stdout()),
-            Some(path) => Box::new(
-                File::create_new(path).with_context(|| format!("cannot create `{}`", path.display()))?,
-            ),
+impl<'a> LineWriter<'a> {
+    fn new(path: Option<&'a Path>) -> Result<Self> {
+        let Some(path) = path else {
+            return Ok(Self { lines: BufWriter::new(Box::new(stdout())), file: None });
         };
-        Ok(Self(BufWriter::new(writer)))
+        let cannot_create = || format!("cannot create `{}`", path.display());
+        ensure!(!path.exists(), "{}: the file exists; choose another name", cannot_create());
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let partial = path.with_file_name(format!(".partial-{}-{name}", std::process::id()));
+        let file = File::create_new(&partial).with_context(cannot_create)?;
+        Ok(Self {
+            lines: BufWriter::new(Box::new(file)),
+            file: Some((TempPath::try_from_path(partial)?, path)),
+        })
     }
 
     fn write(&mut self, line: &impl Serialize) -> Result<()> {
-        serde_json::to_writer(&mut self.0, line)
+        serde_json::to_writer(&mut self.lines, line)
             .map_err(io::Error::from)
-            .and_then(|()| self.0.write_all(b"\n"))?;
+            .and_then(|()| self.lines.write_all(b"\n"))?;
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<()> {
-        Ok(self.0.flush()?)
+    fn finish(mut self) -> Result<()> {
+        self.lines.flush()?;
+        match self.file {
+            Some((partial, path)) => {
+                partial.persist_noclobber(path).with_context(|| format!("cannot create `{}`", path.display()))
+            }
+            None => Ok(()),
+        }
     }
 }

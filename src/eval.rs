@@ -1,25 +1,27 @@
-//! `webshop eval`: runs a trained model on held-out goals and prints the statistics beside those of baselines.
+//! `webshop eval`: runs a trained model on held-out goals, or reads the episodes of any agent, and prints the statistics beside
+//! those of baselines.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use webshop_agent::BrowsingHabits;
 use webshop_evaluation::{BaselineConfig, baselines};
 use webshop_products::Seed;
 use webshop_training::TrainedModel;
+use webshop_training::config::Config;
 
 use crate::args::episodes::EpisodesArgs;
 use crate::result_file::RolloutResult;
-use crate::rollout::{Finished, of_recorded, run_model};
+use crate::rollout::{Finished, of_any_agent, of_recorded, run_model};
 
 /// Flags of `webshop eval`.
 #[derive(clap::Args)]
 pub(crate) struct EvalArgs {
     /// Model to evaluate: `base`, a run folder, a checkpoint in it, or a model folder
-    #[arg(long, value_name = "DIR")]
-    checkpoint: PathBuf,
-    /// Take the episodes from these files instead of running them: those of `webshop rollout --policy lm` with this
-    /// checkpoint and the other flags of this command, in one file or in parts (`--shard`)
+    #[arg(long, value_name = "DIR", required_unless_present = "recorded")]
+    checkpoint: Option<PathBuf>,
+    /// Take the episodes from these files instead of running them. With `--checkpoint`: those of `webshop rollout --policy
+    /// lm` with this checkpoint and the other flags of this command, in one file or in parts (`--shard`). Without: of any agent, one
+    /// for each goal that the flags name; they are replayed first
     #[arg(long, value_name = "FILE.jsonl", num_args = 1..)]
     recorded: Vec<PathBuf>,
     /// Leave out the baselines: policies without a model on the same goals, which take a second or two for 300
@@ -32,16 +34,18 @@ pub(crate) struct EvalArgs {
 
 /// Evaluates and prints.
 pub(crate) fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
-    let model = TrainedModel::load(&args.checkpoint)?;
+    let model = args.checkpoint.as_deref().map(TrainedModel::load).transpose()?;
+    let trained = model.as_ref().map_or_else(Config::default, |model| model.config.clone());
     let config = BaselineConfig {
         max_steps: args.episodes.max_steps,
-        results_shown: model.config.prompt.results_shown,
-        browsing: Some(BrowsingHabits::default()),
+        results_shown: trained.prompt.results_shown,
+        browsing: trained.browsing_demonstrator(),
         seed: Seed(args.episodes.seed),
     };
-    let Finished { tasks, tally, result } = match args.recorded.is_empty() {
-        true => run_model(model, &args.episodes, None)?,
-        false => of_recorded(model, &args.episodes, &args.recorded)?,
+    let Finished { tasks, tally, result } = match model {
+        Some(model) if args.recorded.is_empty() => run_model(model, &args.episodes, None)?,
+        Some(model) => of_recorded(model, &args.episodes, &args.recorded)?,
+        None => of_any_agent(&args.episodes, &args.recorded)?,
     };
     let baselines = match args.no_baselines {
         true => Vec::new(),

@@ -67,10 +67,8 @@ pub(crate) fn run(args: ExplainArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let number = args.goal.context("no goal is given")?;
-    let goals = shop.goals().goals();
-    let Some(goal) = goals.get(number as usize) else {
-        bail!("there is no goal `{number}`; goals are numbered 0 to {}", goals.len().saturating_sub(1));
-    };
+    let goals = shop.goals();
+    let goal = goals.get(goals.find(number.into())?);
     let product_idx = args.buy.as_deref().map_or(Ok(goal.product), |asin| find(&shop, asin))?;
     let product = shop.catalog().get(product_idx);
     let selection = select(product, &args.options)?;

@@ -31,6 +31,11 @@ pub(crate) struct HealthArgs {
 /// Prints whether the server is well.
 pub(crate) fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
     ensure!(!args.timeout.is_zero(), "`--timeout` must be above 0");
+    let is_address = args
+        .address
+        .rsplit_once(':')
+        .is_some_and(|(host, port)| !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok());
+    ensure!(is_address, "`{}` is not HOST:PORT, such as `127.0.0.1:8000`", args.address);
     match check_health(&args.address, args.timeout) {
         Ok(()) => {
             outln!("`{}` is healthy", args.address)?;

@@ -4,9 +4,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::bail;
 use webshop_env::{Action, EnvConfig, ShopEnv};
-use webshop_products::GoalId;
 
 use crate::args::shop::RuledShopArgs;
 use crate::output::outln;
@@ -21,7 +19,7 @@ pub(crate) struct PlayArgs {
     #[arg(long, default_value_t = 0, value_name = "N")]
     goal: u32,
     /// Actions after which the episode is truncated
-    #[arg(long, default_value_t = 15, value_name = "N")]
+    #[arg(long, default_value_t = 15, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_steps: u32,
 }
 
@@ -31,12 +29,9 @@ const HELP: &str = "type search[words], click[label], the number of a button, or
 pub(crate) fn run(args: PlayArgs) -> anyhow::Result<ExitCode> {
     let shop = Arc::new(args.shop.open()?);
     let compat = shop.config().compat;
-    let n_goals = shop.goals().goals().len();
-    if args.goal as usize >= n_goals {
-        bail!("there is no goal `{}`; goals are numbered 0 to {}", args.goal, n_goals - 1);
-    }
+    let goal = shop.goals().find(args.goal.into())?;
     let mut env = ShopEnv::new(shop, EnvConfig { max_steps: args.max_steps, ..EnvConfig::default() });
-    env.reset(GoalId(args.goal));
+    env.reset(goal);
     let prompt = std::io::stdin().is_terminal();
     let mut lines = std::io::stdin().lock().lines();
     outln!("{HELP}\n")?;

@@ -16,6 +16,9 @@ pub(crate) struct RolloutResult {
     pub(crate) policy: String,
     /// Seed of the policy's random draws.
     pub(crate) seed: u64,
+    /// Actions after which an episode was truncated; absent in files of version 0.1.0.
+    #[serde(default)]
+    pub(crate) max_steps: Option<u32>,
     /// The statistics.
     #[serde(flatten)]
     pub(crate) summary: Summary,

@@ -1,5 +1,6 @@
 //! `webshop rollout`: runs episodes with a policy, prints their statistics and records them.
 
+mod any_agent;
 mod local;
 mod recorded;
 mod remote;
@@ -21,6 +22,7 @@ use webshop_training::TrainedModel;
 use crate::args::episodes::{EpisodesArgs, PolicyName};
 use crate::args::shard::Shard;
 
+pub(crate) use any_agent::of_any_agent;
 pub(crate) use local::{Finished, run_model};
 pub(crate) use recorded::{in_order, of_recorded};
 pub(crate) use tasks::Tasks;

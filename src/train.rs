@@ -64,16 +64,17 @@ pub(crate) fn run(
 ) -> anyhow::Result<ExitCode> {
     let seed = args.experiment.seed;
     let config = args.experiment.load(default)?;
-    if args.dry_run {
-        outln!("{}", config.to_toml().trim_end())?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let compute = args.compute.choose()?;
     let name = match config.rl.mode {
         RlMode::MultiTurn => config.rl.method(),
         RlMode::SingleStep => "shop-r1".into(),
     };
     let out = args.out.unwrap_or_else(|| PathBuf::from(format!("runs/{name}-seed-{}", config.seed)));
+    if args.dry_run {
+        let config = if args.resume { resume(&out, seed)?.1 } else { config };
+        outln!("{}", config.to_toml().trim_end())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let compute = args.compute.choose()?;
     let (run, mut config) = if args.resume {
         resume(&out, seed)?
     } else {

@@ -69,7 +69,7 @@ mod tests {
             images: vec!["a".into()],
             ..RawItem::default()
         };
-        let wish = RawHumanInstruction {
+        let instruction = RawHumanInstruction {
             instruction: "oak lamp".into(),
             instruction_attributes: vec!["red".into()],
             instruction_options: Vec::new(),
@@ -80,7 +80,8 @@ mod tests {
                 item("B1", "oak lamp", "lamps"),
                 item("B2", "oak table", "tables"),
             ],
-            human: [("B0".to_owned(), vec![wish.clone()]), ("B1".to_owned(), vec![wish])].into(),
+            human: [("B0".to_owned(), vec![instruction.clone()]), ("B1".to_owned(), vec![instruction])]
+                .into(),
             ..RawData::default()
         };
         let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();

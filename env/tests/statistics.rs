@@ -31,9 +31,9 @@ fn both_embedded_catalogs_are_like_the_original() {
         check("products without options", catalog.without_options, 0.58, 1.5);
         check("values that contain another", catalog.containing_values, 0.17, 1.7);
         check("values with punctuation or digits", catalog.marked_values, 0.56, 1.4);
-        check("wishes in the title", catalog.wishes_in_title, 0.22, 1.7);
-        check("wishes in the bullets", catalog.wishes_in_bullets, 0.50, 1.4);
-        check("scattered wishes", catalog.wishes_scattered, 0.25, 1.5);
+        check("required attributes in the title", catalog.attributes_in_title, 0.22, 1.7);
+        check("required attributes in the bullets", catalog.attributes_in_bullets, 0.50, 1.4);
+        check("scattered required attributes", catalog.attributes_scattered, 0.25, 1.5);
         check("attributes of a human goal", catalog.human_attributes, 1.3, 1.2);
         check("attributes of a synthetic goal", catalog.synthetic_attributes, 4.0, 1.4);
         check("words of a title", catalog.title_words.mean, 18.0, 1.3);

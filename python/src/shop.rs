@@ -1,7 +1,7 @@
 //! The shop as a Python class.
 
 use crate::convert::{breakdown, from_json, value_error};
-use crate::goals::{goal_id, with_split};
+use crate::goals::{OtherSplits, goal_id};
 use crate::open::Arguments;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -22,6 +22,7 @@ use webshop_products::{Product, Seed, Selection};
 pub(crate) struct Shop {
     pub(crate) inner: Arc<webshop_env::Shop>,
     arguments: Arguments,
+    other_splits: OtherSplits,
 }
 
 #[pymethods]
@@ -42,7 +43,7 @@ impl Shop {
     ) -> PyResult<Self> {
         let arguments = Arguments { catalog, size, goals, compat, seed, nouns, skip_bad, cache };
         let inner = py.detach(|| arguments.shop()).map_err(value_error)?;
-        Ok(Shop { inner, arguments })
+        Ok(Shop { inner, arguments, other_splits: OtherSplits::default() })
     }
 
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
@@ -91,7 +92,7 @@ impl Shop {
     fn goals(&self, py: Python<'_>, split: &str, splits: &str) -> PyResult<Vec<u32>> {
         let ids =
             |goals: &webshop_products::GoalSet, split| goals.split(split).iter().map(|goal| goal.0).collect();
-        py.detach(|| with_split(&self.inner, split, splits, ids))
+        py.detach(|| self.other_splits.with_split(&self.inner, split, splits, ids))
     }
 
     /// The number of the goal that a seed draws uniformly from a split, as a server does.
@@ -100,7 +101,7 @@ impl Shop {
     #[pyo3(signature = (split, seed, splits="by-family"))]
     fn goal_for_seed(&self, py: Python<'_>, split: &str, seed: u64, splits: &str) -> PyResult<u32> {
         let draw = |goals: &webshop_products::GoalSet, split| goals.goal_for_seed(split, Seed(seed));
-        let goal = py.detach(|| with_split(&self.inner, split, splits, draw))?;
+        let goal = py.detach(|| self.other_splits.with_split(&self.inner, split, splits, draw))?;
         goal.map(|goal| goal.0).ok_or_else(|| value_error(format!("the split `{split}` has no goals")))
     }
 

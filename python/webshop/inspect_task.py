@@ -14,6 +14,7 @@ Needs `pip install webshop[inspect]`.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import webshop
@@ -207,12 +208,18 @@ def _take(store: Any, action: str) -> None:
     store.set(EPISODE, {**episode, "actions": [*episode["actions"], action]})
 
 
+@functools.lru_cache(maxsize=8)
+def _open(**arguments: Any) -> Shop:
+    """The shop of these arguments, which stays open between the calls of tools."""
+    return Shop(**arguments)
+
+
 def _session(store: Any) -> Session:
     """The session of a sample, after its actions."""
     episode = store.get(EPISODE)
     if episode is None:
         raise RuntimeError("the sample has no episode; the task's set-up is `webshop.inspect_task.open_shop`")
-    session = Session(Shop(**episode["shop"]), episode["goal"], max_steps=episode["max_steps"])
+    session = Session(_open(**episode["shop"]), episode["goal"], max_steps=episode["max_steps"])
     for action in episode["actions"]:
         session.step(action)
     return session

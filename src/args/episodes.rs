@@ -34,7 +34,7 @@ pub(crate) struct EpisodesArgs {
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) seed: u64,
     /// Actions after which an episode without a purchase is truncated
-    #[arg(long, default_value_t = 15, value_name = "N")]
+    #[arg(long, default_value_t = 15, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_steps: u32,
     /// Print one JSON object instead of text; `webshop compare` reads it
     #[arg(long)]
@@ -110,11 +110,12 @@ pub(crate) enum PolicyName {
     /// has a named value for each option
     NamedPairs,
     /// As `named-pairs`, but reads features and description before it buys, and puts a product back that
-    /// lacks a wish
+    /// lacks a required attribute
     NamedFeatures,
     /// Demonstrates: knows the hidden goal, reads titles and prices only, buys if that is a success
     Expert,
-    /// Demonstrates: knows the instruction and the pages; reads some features and does not act on them
+    /// Demonstrates: knows the instruction and the pages; reads the features of half
+    /// of the products, and puts a product back for a tenth of the requirements that they lack
     BrowsingExpert,
     /// Reads the hidden goal: an upper bound
     Oracle,

@@ -71,7 +71,7 @@ pub(crate) struct CompatArgs {
 enum CompatArg {
     /// The defects of the original WebShop are repaired; `webshop catalog deviations` lists them
     Repaired,
-    /// Exactly those of the original WebShop
+    /// Those of the original WebShop, defects included
     Original,
 }
 

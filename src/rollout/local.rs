@@ -52,8 +52,8 @@ fn run_lanes(
     args: &EpisodesArgs,
     out: Option<&Path>,
 ) -> anyhow::Result<Finished> {
-    let mut file = out.map(EpisodeFile::create).transpose()?;
     let tasks = Tasks::open(&args.tasks)?;
+    let mut file = out.map(EpisodeFile::create).transpose()?;
     let start = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), tasks.tasks.len() as u64, 0);

@@ -65,6 +65,7 @@ where
     let result = RolloutResult {
         policy: policy.name().into(),
         seed: args.seed,
+        max_steps: Some(args.max_steps),
         summary: summarize_at_site(&episodes),
         split: None,
         split_rule: None,

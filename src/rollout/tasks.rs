@@ -58,6 +58,7 @@ impl Tasks {
         RolloutResult {
             policy: policy.into(),
             seed: args.seed,
+            max_steps: Some(args.max_steps),
             summary,
             split: Some(args.tasks.split.into()),
             split_rule: Some(goals.split_rule()),

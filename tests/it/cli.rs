@@ -9,6 +9,8 @@ use crate::common::command::{
 };
 use crate::common::in_area;
 use serde_json::Value;
+use webshop_training::RunFolder;
+use webshop_training::config::Config;
 
 #[test]
 fn every_verb_explains_itself() {
@@ -93,6 +95,7 @@ fn results_about_different_things_are_not_compared() {
         measure("train.json", "oracle", &["--split", "train"]),
         measure("fewer.json", "oracle", &["--size", "90"]),
         measure("original.json", "oracle", &["--compat", "original"]),
+        measure("shorter.json", "oracle", &["--max-steps", "14"]),
     ];
     for other in &others {
         let forced = answer(&["compare", "--force", &oracle, other]);
@@ -198,6 +201,41 @@ fn recorded_episodes_are_replayed() {
         (&found["line"], &found["turn"], &found["what"]),
         (&1.into(), &3.into(), &"observation".into())
     );
+}
+
+#[test]
+fn episodes_of_any_agent_are_evaluated() {
+    let dir = temporary();
+    let [whole, actions] = ["whole.jsonl", "actions.jsonl"].map(|name| dir.path().join(name));
+    let goals = ["--episodes", "20", "--json"];
+    let rule = [&["rollout", "--policy", "named-options", "--out", path(&whole)][..], &goals].concat();
+    let rollout = json(&rule);
+    // What Python's `Episode.play` writes: the fields of the environment alone, in any order.
+    let episodes = fs::read_to_string(&whole).expect("the episodes");
+    let plain = episodes.lines().rev().map(|line| {
+        let episode: webshop_env::Episode = webshop_env::Episode::read(line).expect("an episode");
+        serde_json::to_string(&episode).expect("JSON") + "\n"
+    });
+    fs::write(&actions, plain.collect::<String>()).expect("a written file");
+    for (file, policy) in [(&whole, "named-options"), (&actions, "recorded")] {
+        let eval = json(&[&["eval", "--recorded", path(file)][..], &goals].concat());
+        assert_eq!(eval["policy"], policy);
+        for figure in ["success_rate", "success_ci95", "score", "by_product", "failures", "mean_turns"] {
+            assert_eq!(eval[figure], rollout[figure], "{figure}");
+        }
+        let baselines = eval["baselines"].as_array().expect("a list");
+        let same = baselines.iter().find(|of| of["policy"] == "named-options").expect("a baseline");
+        assert_eq!(same["difference"]["mean"], 0.0);
+    }
+}
+
+#[test]
+fn a_resumed_run_is_shown_with_its_own_configuration() {
+    let dir = temporary();
+    let run = dir.path().join("run");
+    RunFolder::create(&run, &Config { seed: 3, ..Config::default() }).expect("an empty folder");
+    let shown = answer(&["train", "--resume", "--dry-run", "--out", path(&run)]);
+    assert_eq!(shown.lines().next(), Some("seed = 3"));
 }
 
 #[test]

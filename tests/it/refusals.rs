@@ -102,6 +102,45 @@ fn eval() {
 }
 
 #[test]
+fn eval_of_recorded_episodes() {
+    let dir = temporary();
+    let file = recorded_episode(dir.path());
+    let other = dir.path().join("other.jsonl");
+    let rollout =
+        ["rollout", "--policy", "oracle", "--catalog", CORNER_SHOP, "--split", "all", "--episodes", "2"];
+    answer(&[&rollout[..], &["--out", path(&other)]].concat());
+    refusals("eval_of_recorded_episodes", |refused| {
+        let mut row = |files: &[&Path], more: &[&str]| {
+            let files: Vec<&str> = files.iter().map(|file| path(file)).collect();
+            let eval = [&["eval", "--catalog", CORNER_SHOP, "--recorded"][..], &files, more].concat();
+            refused.row(dir.path(), &eval);
+        };
+        row(&[&file], &["--split", "all"]);
+        row(&[&other], &["--split", "all", "--episodes", "1"]);
+        row(&[&file], &["--split", "all", "--episodes", "1", "--max-steps", "3"]);
+        row(&[&file, &other], &["--split", "all", "--episodes", "2"]);
+        row(&[&other, &other], &["--split", "all", "--episodes", "2"]);
+        edit(&file, "click[buy now]", "click[< prev]");
+        row(&[&file], &["--split", "all", "--episodes", "1"]);
+        refused.row(dir.path(), &["eval", "--catalog", CORNER_SHOP]);
+    });
+}
+
+#[test]
+fn a_shop_without_goals() {
+    let dir = copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CORNER_SHOP));
+    fs::write(dir.path().join("items_human_ins.json"), "{}").expect("a written file");
+    fs::write(dir.path().join("items_ins_v2.json"), "{}").expect("a written file");
+    refusals("without_goals", |refused| {
+        for verb in
+            [&["validate"][..], &["play"], &["explain", "--goal", "0"], &["rollout", "--policy", "rule"]]
+        {
+            refused.row(dir.path(), &[verb, &["--catalog", path(dir.path())]].concat());
+        }
+    });
+}
+
+#[test]
 fn existing_files_and_folders() {
     let dir = temporary();
     let kept = dir.path().join("metrics.jsonl");
@@ -190,11 +229,16 @@ fn convert() {
         row(&[path(&file), "--to", "messages", "--out", path(&file)]);
         row(&[path(&file), "--from", "messages"]);
         row(&[path(&empty), "--to", "messages"]);
+        let never_written = dir.path().join("chats.jsonl");
+        row(&[path(&file), "--to", "messages", "--out", path(&never_written)]);
+        row(&[path(&file), "--from", "messages", "--out", path(&never_written)]);
         row(&[path(&dir.path().join("none.jsonl")), "--to", "messages"]);
         let elsewhere =
             ["convert", path(&file), "--to", "messages", "--prompt-format", "ragen", "--catalog", "100"];
         refused.row(dir.path(), &elsewhere);
     });
+    let left = fs::read_dir(dir.path()).expect("a folder").count();
+    assert_eq!(left, 2, "beside the two inputs, a file was left behind");
 }
 
 #[test]
@@ -204,6 +248,12 @@ fn rollout() {
         row(&["lm"]);
         row(&["rule", "--episodes", "10", "--split-rule", "paper", "--catalog", CORNER_SHOP]);
         row(&["rule", "--base-url", "http://127.0.0.1:9/v1", "--model", "parrot"]);
+        row(&["rule", "--max-steps", "0"]);
+        let dir = temporary();
+        let out = dir.path().join("episodes.jsonl");
+        let none = ["rollout", "--policy", "rule", "--episodes", "0", "--out", path(&out)];
+        refused.row(dir.path(), &none);
+        assert!(!out.exists(), "a file was left behind");
     });
 }
 

@@ -2,13 +2,13 @@
 //!
 //! An [`Instruction`] is the text before the price clause, as words, and the limit of that clause. It finds the
 //! option values that the text names ([`Instruction::named`]), counts the word pairs that it shares with a title
-//! ([`Instruction::shared_pairs`]), and takes the wishes out of it ([`wishes`]). It knows no goal and no
+//! ([`Instruction::shared_pairs`]), and splits it into the phrases that describe the product ([`phrases`]). It knows no goal and no
 //! catalog: everything else comes from the pages that a policy passes in.
 //!
 //! It reads the generated instructions and the original's (`Find me a, b QUERY with c for d with color: x, and
 //! size: y, and price lower than 40.00 dollars`). It knows neither synonyms nor misspellings.
 
-pub(crate) mod wishes;
+pub(crate) mod phrases;
 
 use std::collections::BTreeSet;
 

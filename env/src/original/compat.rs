@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// | a value in two groups | goes to the last group, clicked again to the one before | always goes to the last group |
 /// | `< prev` | leads back to the previous page | leads elsewhere if the query contains the name of a page |
 /// | a product with a lower-case ASIN, or one like a button | can be opened | cannot; the label is the button's |
-/// | after the purchase | every action is a no-op | searching and buying again is possible |
+/// | after the purchase | every action is a no-op | a [`Session`](crate::Session) and a [`Tracer`](crate::Tracer) search and buy again; a [`ShopEnv`](crate::ShopEnv) ends the episode under both rules |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compat {

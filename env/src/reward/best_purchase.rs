@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_gives_way_to_one_that_has_no_other_group() {
+    fn an_option_gives_way_to_one_that_has_no_other_group() {
         let offer = |group, value| Offer { group, value };
         // The first option prefers the only group that can meet the second.
         let required = [vec![offer(0, "black"), offer(1, "black")], vec![offer(0, "silver")], vec![]];

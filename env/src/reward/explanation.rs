@@ -34,11 +34,11 @@ impl RewardExplanation {
         RewardExplanation {
             breakdown: breakdown(wanted, bought, selection),
             attributes: attributes
-                .map(|(text, wish)| (text.to_string(), bought.has_attribute(wish)))
+                .map(|(text, attribute)| (text.to_string(), bought.has_attribute(attribute)))
                 .collect(),
             options: options
-                .map(|(option, wish)| {
-                    let met_by = chosen.iter().find(|choice| wish.is_met_by(choice));
+                .map(|(option, required)| {
+                    let met_by = chosen.iter().find(|choice| required.is_met_by(choice));
                     let name = option.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
                     (name + &option.value, met_by.map(|choice| choice.text.to_owned()))
                 })

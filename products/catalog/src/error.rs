@@ -5,6 +5,19 @@ use std::path::PathBuf;
 
 use crate::goal::split_rule::SplitRule;
 
+/// A number that is no goal's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no goal {number}: the shop has {}", match n_goals {
+    0 => "no goals".to_owned(),
+    n_goals => format!("goals 0 to {}", n_goals - 1),
+})]
+pub struct NoSuchGoal {
+    /// The number.
+    pub number: i64,
+    /// How many goals there are.
+    pub n_goals: usize,
+}
+
 /// Why a catalog could not be read, checked or written.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {

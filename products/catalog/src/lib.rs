@@ -46,7 +46,7 @@ pub use catalog::source::CatalogSource;
 pub use catalog::source_config::SourceConfig;
 pub use catalog::statistics::{CatalogStatistics, Spread};
 pub use digest::{Digest, InvalidDigest, hex};
-pub use error::{DataError, FieldProblem};
+pub use error::{DataError, FieldProblem, NoSuchGoal};
 pub use fields::read_fields;
 pub use generate::{generate, write_generated};
 pub use goal::families::family_members;

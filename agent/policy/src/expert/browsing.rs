@@ -9,7 +9,7 @@
 //! - On an item page it writes each option with the value that the instruction names, or `no`; then the price, the
 //!   limit and whether the price is within it. It goes back if the price is too high, and if an option has no named
 //!   value, whether or not the instruction wants one.
-//! - It opens the features of some products and writes the wishes of the instruction, each with the words that title
+//! - It opens the features of some products and writes the phrases of the instruction, each with the words that title
 //!   or features have for it and `yes`, or with `no` if they have none. The note ends at the first `no`. Back on the
 //!   item page it writes the last word of the note again.
 //! - It puts some of these products back, whatever the note says, and buys most of the others: it **rarely heeds a note
@@ -25,7 +25,7 @@ use webshop_env::{Action, DetailPage, ItemPage, Page, ResultItem, Session, Shop}
 use webshop_products::GoalId;
 
 use crate::expert::turn::ExpertTurn;
-use crate::instruction::wishes::ReadTexts;
+use crate::instruction::phrases::ReadTexts;
 use crate::instruction::{Instruction, stems};
 use crate::prompt_format::compact::dollars;
 
@@ -219,10 +219,10 @@ fn features_note(
         std::iter::once(&*item.title).chain(features.lines.iter().map(String::as_str)).collect();
     let names: Vec<&str> = item.options.iter().map(|list| &*list.name).collect();
     let mut notes = Vec::new();
-    for wish in instruction.wishes(&instruction.named_on(item), &names) {
-        let missing = texts.missing(&wish, seen);
-        let found = words_from(&pages, &wish.texts[missing.first().copied().unwrap_or(0)..]);
-        notes.push(wish.texts.join(" "));
+    for phrase in instruction.phrases(&instruction.named_on(item), &names) {
+        let missing = texts.missing(&phrase, seen);
+        let found = words_from(&pages, &phrase.texts[missing.first().copied().unwrap_or(0)..]);
+        notes.push(phrase.texts.join(" "));
         let is_found = missing.is_empty() || found.is_some();
         notes.extend(found);
         notes.push(if is_found { "yes" } else { "no" }.into());
@@ -233,10 +233,10 @@ fn features_note(
     if notes.is_empty() { "yes".into() } else { notes.join(" ") }
 }
 
-/// As many words as `wished` has, from the first word of the first clause of `lines` that begins like it; fewer at
+/// As many words as `phrase` has, from the first word of the first clause of `lines` that begins like it; fewer at
 /// the end of the clause. `None` if no clause has its first word.
-fn words_from(lines: &[&str], wished: &[String]) -> Option<String> {
-    let first = stems(wished.first()?);
+fn words_from(lines: &[&str], phrase: &[String]) -> Option<String> {
+    let first = stems(phrase.first()?);
     lines.iter().flat_map(|line| line.split([';', '.'])).find_map(|clause| {
         let clause = clause.to_lowercase();
         let words: Vec<&str> = clause
@@ -244,7 +244,7 @@ fn words_from(lines: &[&str], wished: &[String]) -> Option<String> {
             .filter(|word| !word.is_empty())
             .collect();
         let place = words.iter().position(|word| stems(word) == first)?;
-        Some(words[place..].iter().take(wished.len()).copied().collect::<Vec<_>>().join(" "))
+        Some(words[place..].iter().take(phrase.len()).copied().collect::<Vec<_>>().join(" "))
     })
 }
 

@@ -3,8 +3,8 @@
 //! A [`CandidatePolicy`] searches for the instruction without its price clause and opens candidates in the order
 //! of the word pairs that title and instruction share, ties in the order of the page. It puts a candidate back if
 //! a list of options has no value that the instruction names. [`CandidatePolicy::named_features`] also reads the
-//! features, and the description if needed and if enough steps are left, and puts a candidate back if a wish of
-//! the instruction is in neither title nor text ([`crate::instruction::wishes`]). If no candidate is left, or no
+//! features, and the description if needed and if enough steps are left, and puts a candidate back if a phrase of
+//! the instruction is in neither title nor text ([`crate::instruction::phrases`]). If no candidate is left, or no
 //! step to put one back, it buys the best: the one with the fewest lists without a named value, then the fewest
 //! missing words, then the first.
 //!
@@ -18,7 +18,7 @@ use webshop_products::ProductIdx;
 
 use crate::episode::Turn;
 use crate::error::AgentError;
-use crate::instruction::wishes::ReadTexts;
+use crate::instruction::phrases::ReadTexts;
 use crate::instruction::{Instruction, Named, stems};
 use crate::policies::policy::{Decision, LaneView, Policy};
 
@@ -61,7 +61,7 @@ struct Candidate {
 struct Rejection {
     /// Lists of options without a named value.
     n_unnamed: usize,
-    /// Words of wishes that no text has.
+    /// Words of the instruction's phrases that no text has.
     n_missing: usize,
     /// Clicks to select the named values.
     n_clicks: usize,
@@ -234,7 +234,7 @@ impl<'a> Choices<'a> {
         Self { named, n_unnamed, pending }
     }
 
-    /// The words of the instruction's wishes that `texts` lack.
+    /// The words of the instruction's phrases that `texts` lack.
     fn n_missing(
         &self,
         page: &ItemPage,
@@ -243,7 +243,7 @@ impl<'a> Choices<'a> {
         seen: &BTreeSet<String>,
     ) -> usize {
         let names: Vec<&str> = page.options.iter().map(|list| &*list.name).collect();
-        instruction.wishes(&self.named, &names).iter().map(|wish| texts.n_missing(wish, seen)).sum()
+        instruction.phrases(&self.named, &names).iter().map(|phrase| texts.n_missing(phrase, seen)).sum()
     }
 }
 

@@ -79,12 +79,12 @@ pub struct CatalogStatistics {
     pub containing_values: f64,
     /// Share of option values with a character that is neither a letter nor a space.
     pub marked_values: f64,
-    /// Share of wished attributes, each counted once a product, that are literally in the product's title.
-    pub wishes_in_title: f64,
+    /// Share of required attributes, each counted once a product, that are literally in the product's title.
+    pub attributes_in_title: f64,
     /// The same for those not in the title but in the bullets.
-    pub wishes_in_bullets: f64,
+    pub attributes_in_bullets: f64,
     /// The same for those in neither, whose words are all somewhere in title, bullets and description.
-    pub wishes_scattered: f64,
+    pub attributes_scattered: f64,
     /// Mean number of attributes of a human goal.
     pub human_attributes: f64,
     /// Mean number of attributes of a synthetic goal.
@@ -125,7 +125,8 @@ impl CatalogStatistics {
         let n_attributes = |style| mean(of_style(style).map(|goal| goal.attributes.len() as f64));
         let looseness = |style| mean(of_style(style).filter_map(|goal| looseness(catalog, goal)));
         let kinds: BTreeSet<&str> = products.iter().map(|product| &*product.query).collect();
-        let [wishes_in_title, wishes_in_bullets, wishes_scattered] = wishes(catalog, goals.goals());
+        let [attributes_in_title, attributes_in_bullets, attributes_scattered] =
+            places_of_required_attributes(catalog, goals.goals());
         let (n_word_types, words_seen_once) = word_types(products);
         Self {
             n_products: products.len(),
@@ -137,9 +138,9 @@ impl CatalogStatistics {
             marked_values: share_of(
                 groups().flat_map(|group| &group.values).map(|value| is_marked(&value.text)),
             ),
-            wishes_in_title,
-            wishes_in_bullets,
-            wishes_scattered,
+            attributes_in_title,
+            attributes_in_bullets,
+            attributes_scattered,
             human_attributes: n_attributes(GoalStyle::Human),
             synthetic_attributes: n_attributes(GoalStyle::Synthetic),
             title_words: products.iter().map(|product| count_words(&product.title)).collect(),
@@ -172,9 +173,9 @@ impl CatalogStatistics {
             ("products without options", percent(self.without_options)),
             ("values that contain another of their group", percent(self.containing_values)),
             ("values with punctuation or digits", percent(self.marked_values)),
-            ("wished attributes in the title", percent(self.wishes_in_title)),
-            ("in the bullets only", percent(self.wishes_in_bullets)),
-            ("scattered", percent(self.wishes_scattered)),
+            ("required attributes in the title", percent(self.attributes_in_title)),
+            ("in the bullets only", percent(self.attributes_in_bullets)),
+            ("scattered", percent(self.attributes_scattered)),
             ("attributes of a human goal", format!("{:.1}", self.human_attributes)),
             ("attributes of a synthetic goal", format!("{:.1}", self.synthetic_attributes)),
             ("words of a title", self.title_words.to_string()),
@@ -237,29 +238,29 @@ fn containing_values(products: &[Product]) -> f64 {
     }))
 }
 
-/// Shares of wishes in the title, else in the bullets, else scattered.
-fn wishes(catalog: &Catalog, goals: &[Goal]) -> [f64; 3] {
-    let wishes: BTreeSet<(ProductIdx, &Arc<str>)> = goals
+/// Shares of required attributes in the title, else in the bullets, else scattered.
+fn places_of_required_attributes(catalog: &Catalog, goals: &[Goal]) -> [f64; 3] {
+    let required: BTreeSet<(ProductIdx, &Arc<str>)> = goals
         .iter()
         .flat_map(|goal| goal.attributes.iter().map(|attribute| (goal.product, attribute)))
         .collect();
     let mut counts = [0_usize; 3];
-    for &(product, attribute) in &wishes {
+    for &(product, attribute) in &required {
         let product = catalog.get(product);
-        let wish = attribute.to_lowercase();
+        let text = attribute.to_lowercase();
         let [title, bullets, description] =
             [&*product.title, &product.bullets.join(" "), &*product.description].map(str::to_lowercase);
         let is_somewhere =
             |word: &str| [&title, &bullets, &description].iter().any(|text| text.contains(word));
         let place = match () {
-            () if title.contains(&wish) => 0,
-            () if bullets.contains(&wish) => 1,
-            () if wish.split_whitespace().all(is_somewhere) => 2,
+            () if title.contains(&text) => 0,
+            () if bullets.contains(&text) => 1,
+            () if text.split_whitespace().all(is_somewhere) => 2,
             () => continue,
         };
         counts[place] += 1;
     }
-    counts.map(|count| count as f64 / wishes.len().max(1) as f64)
+    counts.map(|count| count as f64 / required.len().max(1) as f64)
 }
 
 fn shared_titles(products: &[Product]) -> f64 {

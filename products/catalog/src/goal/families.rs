@@ -104,12 +104,12 @@ mod tests {
         let mut data = RawData::default();
         for (at, (query, title)) in products.iter().enumerate() {
             let asin = format!("B{at}");
-            let wish = RawHumanInstruction {
+            let instruction = RawHumanInstruction {
                 instruction: "i need it".into(),
                 instruction_attributes: vec!["red".into()],
                 instruction_options: Vec::new(),
             };
-            data.human.insert(asin.clone(), vec![wish]);
+            data.human.insert(asin.clone(), vec![instruction]);
             let images = vec!["a".into()];
             data.items.push(RawItem {
                 asin,

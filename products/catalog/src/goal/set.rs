@@ -1,7 +1,7 @@
 //! The goals of a catalog with their split and fingerprint.
 
 use crate::catalog::Catalog;
-use crate::error::DataError;
+use crate::error::{DataError, NoSuchGoal};
 use crate::goal::fingerprint::{GoalDigests, fingerprint};
 use crate::goal::make::seeded_goals;
 use crate::goal::split::{Split, Splits};
@@ -74,6 +74,16 @@ impl GoalSet {
     /// If `id` exceeds the ids of this set.
     pub fn get(&self, id: GoalId) -> &Goal {
         &self.goals[id.0 as usize]
+    }
+
+    /// The id of the goal with this number.
+    ///
+    /// # Errors
+    /// [`NoSuchGoal`], if it is negative or no goal's.
+    pub fn find(&self, number: i64) -> Result<GoalId, NoSuchGoal> {
+        let n_goals = self.goals.len();
+        let known = u32::try_from(number).ok().filter(|&id| (id as usize) < n_goals);
+        known.map(GoalId).ok_or(NoSuchGoal { number, n_goals })
     }
 
     /// The rule of the split; [`SplitRule::ByFamily`] unless [`GoalSet::split_by`] changed it.

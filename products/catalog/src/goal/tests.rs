@@ -1,5 +1,5 @@
 use crate::catalog::Catalog;
-use crate::error::DataError;
+use crate::error::{DataError, NoSuchGoal};
 use crate::goal::set::GoalSet;
 use crate::goal::split::Split;
 use crate::goal::{Goal, GoalId, GoalKind, GoalStyle, WantedOption};
@@ -160,4 +160,20 @@ fn a_seed_draws_one_goal_of_a_split() {
     assert_eq!(first, [181, 17, 160, 37]);
     let empty = GoalSet::numbered(&catalog, Vec::new());
     assert_eq!(empty.goal_for_seed(Split::Train, Seed(0)), None);
+}
+
+#[test]
+fn goals_are_found_by_number() {
+    let data = data();
+    let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+    let n_goals = goals.goals().len();
+    let last = n_goals as i64 - 1;
+    assert_eq!(goals.find(last), Ok(goals.goals()[n_goals - 1].id));
+    for number in [last + 1, -1, i64::MAX] {
+        assert_eq!(goals.find(number), Err(NoSuchGoal { number, n_goals }));
+    }
+    let message = |number, n_goals| NoSuchGoal { number, n_goals }.to_string();
+    assert_eq!(message(3, 3), "there is no goal 3: the shop has goals 0 to 2");
+    assert_eq!(message(0, 0), "there is no goal 0: the shop has no goals");
 }

@@ -44,6 +44,37 @@ pub(crate) fn round_range([low, high]: [f64; 2]) -> [f64; 2] {
     [(low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step]
 }
 
+/// The bins of a histogram: intervals of equal width with round bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bins {
+    width: f64,
+    /// Lower bound of the first bin, in widths.
+    first: i64,
+    /// Number of bins, at least 1.
+    pub(super) n: usize,
+}
+
+impl Bins {
+    /// Fewer than `n` + 3 bins that cover a range which is not empty.
+    pub(super) fn over([low, high]: [f64; 2], n: usize) -> Self {
+        let width = round_step((high - low) / n as f64);
+        let first = (low / width + 1e-9).floor() as i64;
+        let end = (high / width - 1e-9).ceil() as i64;
+        Self { width, first, n: (end - first).max(1) as usize }
+    }
+
+    /// The bin of a value; a value outside is in the nearest bin, an upper bound in the bin above it.
+    pub(super) fn of(self, value: f64) -> usize {
+        let bin = (value / self.width + 1e-9).floor() as i64 - self.first;
+        bin.clamp(0, self.n as i64 - 1) as usize
+    }
+
+    /// The lower bound of a bin.
+    pub(super) fn label(self, bin: usize) -> String {
+        label((self.first + bin as i64) as f64 * self.width, self.width, Unit::Number)
+    }
+}
+
 fn round_step(rough: f64) -> f64 {
     let power = 10_f64.powi(rough.log10().floor() as i32);
     let steps = [1.0, 2.0, 5.0, 10.0];
@@ -82,6 +113,19 @@ mod tests {
         assert_eq!(labels([3.0, 9.0], Unit::Number), ["4", "6", "8"]);
         assert_eq!(labels([0.0, 12_000.0], Unit::Number), ["0", "5k", "10k"]);
         assert_eq!(labels([0.0, 6e6], Unit::Number), ["0", "2M", "4M", "6M"]);
+    }
+
+    #[test]
+    fn bins_cover_the_range_and_have_round_bounds() {
+        let bins = Bins::over([0.0, 1.0], 20);
+        assert_eq!((bins.n, bins.of(0.0), bins.of(0.15), bins.of(0.149), bins.of(1.0)), (20, 0, 3, 2, 19));
+        assert_eq!((bins.label(0), bins.label(2)), ("0".into(), "0.10".into()));
+        // Rewards of up to 1,001 and penalties: the width is 100, from −100 on.
+        let bins = Bins::over([-30.0, 1001.0], 20);
+        assert_eq!((bins.n, bins.of(-30.0), bins.of(0.0), bins.of(1001.0)), (12, 0, 1, 11));
+        assert_eq!((bins.label(0), bins.label(10)), ("−100".into(), "900".into()));
+        let bins = Bins::over([0.1, 0.1001], 20);
+        assert_eq!((bins.n, bins.of(0.1), bins.of(0.1001)), (20, 0, 19));
     }
 
     #[test]

@@ -129,6 +129,31 @@ mod tests {
     }
 
     #[test]
+    fn v_star_is_shown_over_its_own_range_with_the_rollouts_that_made_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = new_run(folder.path());
+        let mut table: serde_json::Value = serde_json::from_str(&values()).unwrap();
+        let goal = |goal: u32, rewards: &[f64], v_star: f64, n_successes: usize| {
+            serde_json::json!({
+                "shop": 0, "goal": goal, "rewards": rewards, "n_successes": n_successes, "v_star": v_star, "n_tokens": 2,
+                "states": {}
+            })
+        };
+        let goals = [goal(1, &[1001.0, 1000.0], 1000.5, 1), goal(2, &[0.0, 0.0, -90.0], -30.0, 0)];
+        table["goals"] = goals.to_vec().into();
+        fs::write(run.value(), table.to_string()).unwrap();
+        let html = fs::read_to_string(write_report(&run).unwrap()).unwrap();
+        assert!(html.contains("goals, 2 to 3 rollouts of the reference policy each"));
+        let (_, histogram) = html.split_once("V* of the training goals").unwrap();
+        let (histogram, _) = histogram.split_once("</svg>").unwrap();
+        for part in
+            [">−100<", ">900<", "<title>no success: 1</title>", "<title>at least one success: 1</title>"]
+        {
+            assert_eq!(histogram.matches(part).count(), 1, "{part} in {histogram}");
+        }
+    }
+
+    #[test]
     fn single_steps_have_charts_and_losses_without_v_star_do_not_mention_it() {
         let folder = tempfile::tempdir().unwrap();
         let run = new_run(folder.path());

@@ -52,8 +52,6 @@ pub(crate) struct Panels {
     pub(crate) note: String,
     pub(crate) x_label: String,
     pub(crate) unit: Unit,
-    /// The vertical range; `None` for the range of the data.
-    pub(crate) y: Option<[f64; 2]>,
     /// Index of the panel whose line is dashed in all others.
     pub(crate) baseline: usize,
     pub(crate) panels: Vec<Panel>,
@@ -110,9 +108,7 @@ impl Panels {
         let points = || self.panels.iter().flat_map(|panel| &panel.line);
         points().next()?;
         let x = wide_span(points().map(|point| point.x));
-        let y = self.y.unwrap_or_else(|| {
-            round_range(span(points().flat_map(|point| [point.y, point.band[0], point.band[1]])))
-        });
+        let y = round_range(span(points().flat_map(|point| [point.y, point.band[0], point.band[1]])));
         let n_columns = COLUMNS.min(self.panels.len()) as f64;
         Some(Axes { x, y, width: (WIDTH - LEFT - RIGHT - (n_columns - 1.0) * GAP_X) / n_columns })
     }
@@ -197,7 +193,6 @@ mod tests {
             note: String::new(),
             x_label: "tokens".into(),
             unit: Unit::Share,
-            y: Some([0.0, 1.0]),
             baseline: 0,
             panels: (0..n).map(panel).collect(),
         }

@@ -39,6 +39,13 @@ pub(super) fn at(arm: &ArmOutcome, metric: Metric, cost: Cost, x: f64) -> Vec<Op
     arm.runs.iter().map(value).collect()
 }
 
+/// The mean of the last values of the arm's runs; `None` if a run has no record of `metric`.
+pub(super) fn end(arm: &ArmOutcome, metric: Metric) -> Option<f64> {
+    let last = |run: &RunOutcome| Some(measured(run, metric, Cost::Tokens).last()?.1);
+    let values: Vec<f64> = arm.runs.iter().map(last).collect::<Option<_>>()?;
+    Some(values.iter().sum::<f64>() / values.len() as f64)
+}
+
 /// The quantity at the end of the run.
 pub(super) fn total(run: &RunOutcome, cost: Cost) -> f64 {
     cost_at_records(run, cost).last().copied().unwrap_or_default()

@@ -5,7 +5,7 @@ use webshop_training::metrics::Metric;
 use webshop_training::sweep::{ArmOutcome, Comparison};
 
 use crate::run::{Mark, Panel, Panels, Row, Rows, Unit, round_range};
-use crate::sweep::curve::{Cost, banded};
+use crate::sweep::curve::{Cost, banded, end};
 use crate::sweep::next_action::NextActionRow;
 use crate::sweep::table::{ArmFigures, FAILURES, decimals};
 
@@ -77,11 +77,10 @@ fn panels(
             | Metric::EvalActsSuccess
     );
     let panel = |arm: &ArmOutcome| {
-        let line = banded(arm, metric, cost);
-        let last = line
-            .last()
-            .map(|point| if is_share { format!("{} %", percent(point.y)) } else { decimals(point.y, 2) });
-        Panel { name: arm.name.clone(), figure: last.unwrap_or_default(), line }
+        let last = end(arm, metric)
+            .map(|value| if is_share { format!("{} %", percent(value)) } else { decimals(value, 2) });
+        let (name, figure) = (arm.name.clone(), last.unwrap_or_default());
+        Panel { name, figure, line: banded(arm, metric, cost) }
     };
     let baseline = &comparison.arms[comparison.baseline].name;
     let shown = match comparison.seeds.len() {
@@ -92,11 +91,10 @@ fn panels(
         title: title.into(),
         note: format!("{shown}; gray: the other arms; dashed: {baseline}"),
         x_label: match cost {
-            Cost::Tokens => "tokens generated since the warm start".into(),
+            Cost::Tokens => "completion tokens since the warm start".into(),
             Cost::Seconds => "seconds since the warm start".into(),
         },
         unit: if is_share { Unit::Share } else { Unit::Number },
-        y: is_share.then_some([0.0, 1.0]),
         baseline: comparison.baseline,
         panels: arms.iter().map(panel).collect(),
     }

@@ -10,7 +10,7 @@ fn shop(attributes: &[&str]) -> Shop {
     shop_for(WISH, attributes)
 }
 
-fn shop_for(wish: &str, attributes: &[&str]) -> Shop {
+fn shop_for(wanted: &str, attributes: &[&str]) -> Shop {
     let item = |asin: &str, name: &str, bullet: &str, sizes: [&str; 2]| RawItem {
         asin: asin.into(),
         name: name.into(),
@@ -32,7 +32,7 @@ fn shop_for(wish: &str, attributes: &[&str]) -> Shop {
         ..RawData::default()
     };
     let instruction = RawHumanInstruction {
-        instruction: wish.into(),
+        instruction: wanted.into(),
         instruction_attributes: attributes.iter().map(|attribute| (*attribute).into()).collect(),
         instruction_options: Vec::new(),
     };
@@ -123,9 +123,9 @@ fn habits_are_drawn() {
 
 #[test]
 fn a_note_copies_before_it_compares() {
-    let found = |wished: &[&str]| {
-        let wished: Vec<String> = wished.iter().map(|&word| word.into()).collect();
-        words_from(&["Truly machine washable; soft", "washable (machine)"], &wished)
+    let found = |phrase: &[&str]| {
+        let phrase: Vec<String> = phrase.iter().map(|&word| word.into()).collect();
+        words_from(&["Truly machine washable; soft", "washable (machine)"], &phrase)
     };
     assert_eq!(found(&["machine", "wash"]).as_deref(), Some("machine washable"));
     assert_eq!(found(&["soft", "touch"]).as_deref(), Some("soft"), "a clause ends");

@@ -5,7 +5,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.into()).collect()
 }
 
-/// A lamp at $20 in four sizes with two wishes, and its namesake without options or goals.
+/// A lamp at $20 in four sizes with two required attributes, and its namesake without options or goals.
 fn statistics() -> CatalogStatistics {
     let value = |text: &&str| RawOption { value: (*text).into(), image: None };
     let sizes = ["small", "small wide", "x-large", "tall"].iter().map(value).collect();
@@ -53,9 +53,9 @@ fn options_are_counted_by_value_and_by_group() {
 }
 
 #[test]
-fn a_wish_is_in_the_title_or_in_the_bullets_or_scattered() {
+fn a_required_attribute_is_in_the_title_or_in_the_bullets_or_scattered() {
     let found = statistics();
-    let shares = [found.wishes_in_title, found.wishes_in_bullets, found.wishes_scattered];
+    let shares = [found.attributes_in_title, found.attributes_in_bullets, found.attributes_scattered];
     assert_eq!(shares, [1.0 / 3.0; 3], "dimmable, steel base, easy clean");
     assert_eq!((found.human_attributes, found.synthetic_attributes), (1.0, 2.0));
 }

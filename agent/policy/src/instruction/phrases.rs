@@ -1,25 +1,25 @@
-//! The wishes of an instruction, and which of them a product's texts lack.
+//! The phrases of an instruction that describe the product, and which of them a product's texts lack.
 //!
-//! A [`Wish`] is a run of words between punctuation and common words: `find me a hand poured nail polish with honey
-//! oil` has the wishes `hand poured nail polish` and `honey oil`. One of them ends in the kind of the product: the
+//! A [`Phrase`] is a run of words between punctuation and common words: `find me a hand poured nail polish with honey
+//! oil` has the phrases `hand poured nail polish` and `honey oil`. One of them ends in the kind of the product: the
 //! first that neither a comma nor `and` follows. Where the kind begins is not known, and titles name it in their own
 //! way.
 //!
 //! A product's [`ReadTexts`] are its title and the lines that were read. Words are compared by
-//! [stem](webshop_env::stem). A word of a wish is found with its neighbor in the wish: where the two stand side by side
+//! [stem](webshop_env::stem). A word of a phrase is found with its neighbor in the phrase: where the two stand side by side
 //! in the title, so that `rubber sole` is not found in `rubber lining, mesh sole`, or in any order in one clause of a
 //! line, which ends with a semicolon or a point (`free of cruelty by design`). It is also found if
 //!
-//! - the wish has no other word, and a text has it;
-//! - the wish holds the kind, and the title has the word and all after it that pages have;
-//! - no page of the episode has the word, and it is the only one of its wish or the wish holds the kind. Then it
+//! - the phrase has no other word, and a text has it;
+//! - the phrase holds the kind, and the title has the word and all after it that pages have;
+//! - no page of the episode has the word, and it is the only one of its phrase or the phrase holds the kind. Then it
 //!   tells no product from another: it may be a word of the request, or a kind that titles call otherwise.
 
 use std::collections::BTreeSet;
 
 use crate::instruction::{Instruction, Named, stems};
 
-/// Words that are part of no wish: articles, pronouns, prepositions, auxiliaries, and what requests are made of.
+/// Words that are part of no phrase: articles, pronouns, prepositions, auxiliaries, and what requests are made of.
 const COMMON: &str = "a about after again all already also am an and any are around as at available be \
     because been before birthday both bought broke brother budget but buy by can color colored colour come \
     comes coming contain contains could daughter day days do does dollars during each ever every father \
@@ -35,15 +35,15 @@ const COMMON: &str = "a about after again all already also am an and any are aro
     wanting wants was we week weekend well what when where which while who whose wife will wish with within \
     without would yet you you'd your";
 
-/// Words after which possessions and times follow, not wishes: `for my kitchen`.
+/// Words after which possessions and times follow, not what the product should have: `for my kitchen`.
 const OWNED: [&str; 3] = ["my", "our", "his"];
 
-/// A word that texts and wishes may have in between: `easy to clean` is `easy clean`.
+/// A word that texts and phrases may have in between: `easy to clean` is `easy clean`.
 const SKIPPED: &str = "to";
 
-/// A run of words that a product is wished to have.
+/// A run of words that the product should have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct Phrase {
     /// As stems.
     pub(crate) words: Vec<String>,
     /// The words as the instruction has them, one for each stem.
@@ -71,14 +71,14 @@ impl ReadTexts {
         self.clauses.extend(clauses.map(|clause| compared(clause).into_iter().collect()));
     }
 
-    /// The number of words of `wish` that are not found; `seen` are the stems of all pages of the episode.
-    pub(crate) fn n_missing(&self, wish: &Wish, seen: &BTreeSet<String>) -> usize {
-        self.missing(wish, seen).len()
+    /// The number of words of `phrase` that are not found; `seen` are the stems of all pages of the episode.
+    pub(crate) fn n_missing(&self, phrase: &Phrase, seen: &BTreeSet<String>) -> usize {
+        self.missing(phrase, seen).len()
     }
 
-    /// The places in `wish` of the words that are not found; `seen` are the stems of all pages of the episode.
-    pub(crate) fn missing(&self, wish: &Wish, seen: &BTreeSet<String>) -> Vec<usize> {
-        let words = &wish.words;
+    /// The places in `phrase` of the words that are not found; `seen` are the stems of all pages of the episode.
+    pub(crate) fn missing(&self, phrase: &Phrase, seen: &BTreeSet<String>) -> Vec<usize> {
+        let words = &phrase.words;
         let stands = |words: &[String]| {
             self.title.windows(words.len()).any(|window| window == words)
                 || self.clauses.iter().any(|clause| words.iter().all(|word| clause.contains(word)))
@@ -89,12 +89,12 @@ impl ReadTexts {
                 is_found[at - 1..=at].fill(true);
             }
         }
-        if wish.holds_kind {
+        if phrase.holds_kind {
             let is_kind = |word: &&String| self.title.contains(word) || !seen.contains(*word);
             let n_kind = words.iter().rev().take_while(is_kind).count();
             is_found[words.len() - n_kind..].fill(true);
         }
-        let may_say_nothing = wish.holds_kind || words.len() == 1;
+        let may_say_nothing = phrase.holds_kind || words.len() == 1;
         let counts = |word: &String| !may_say_nothing || seen.contains(word);
         (0..words.len()).filter(|&at| !is_found[at] && counts(&words[at])).collect()
     }
@@ -108,37 +108,37 @@ fn compared(text: &str) -> Vec<String> {
 }
 
 impl Instruction {
-    /// The wishes. Words in the places of `named`, which name option values, and those of `option_names` are no part
-    /// of a wish.
-    pub(crate) fn wishes(&self, named: &[Named], option_names: &[&str]) -> Vec<Wish> {
+    /// The phrases. Words in the places of `named`, which name option values, and those of `option_names` are no part
+    /// of a phrase.
+    pub(crate) fn phrases(&self, named: &[Named], option_names: &[&str]) -> Vec<Phrase> {
         let common: BTreeSet<&str> = COMMON.split_whitespace().collect();
         let names: BTreeSet<String> = option_names.iter().flat_map(|name| stems(name)).collect();
-        let mut wishes = vec![Wish::default()];
+        let mut phrases = vec![Phrase::default()];
         let (mut is_owned, mut has_kind) = (false, false);
         let words = self.words().iter().enumerate().filter(|(_, word)| word.text != SKIPPED);
         for (at, word) in words {
             let is_value = named.iter().any(|of| (of.start..of.end).contains(&at));
             let is_common = common.contains(word.text.as_str());
             let is_border = is_value || is_common || word.stems().all(|stem| names.contains(&stem));
-            let last = wishes.last_mut().expect("one was pushed");
+            let last = phrases.last_mut().expect("one was pushed");
             if is_border && word.text != "and" && !word.starts_clause && !last.words.is_empty() && !has_kind {
                 (last.holds_kind, has_kind) = (true, true);
             }
             if is_border || word.starts_clause {
-                wishes.push(Wish::default());
+                phrases.push(Phrase::default());
                 is_owned = is_border && OWNED.contains(&word.text.as_str());
             }
             if !is_border && !is_owned {
-                let wish = wishes.last_mut().expect("one was pushed");
-                wish.words.extend(word.stems());
-                wish.texts.extend(word.parts().map(String::from));
+                let phrase = phrases.last_mut().expect("one was pushed");
+                phrase.words.extend(word.stems());
+                phrase.texts.extend(word.parts().map(String::from));
             }
         }
-        wishes.retain(|wish| !wish.words.is_empty());
-        if let Some(last) = wishes.last_mut().filter(|_| !has_kind) {
+        phrases.retain(|phrase| !phrase.words.is_empty());
+        if let Some(last) = phrases.last_mut().filter(|_| !has_kind) {
             last.holds_kind = true;
         }
-        wishes
+        phrases
     }
 }
 
@@ -146,19 +146,19 @@ impl Instruction {
 mod tests {
     use super::*;
 
-    fn wishes(text: &str, lists: &[(&str, &[&str])]) -> Vec<String> {
+    fn phrases(text: &str, lists: &[(&str, &[&str])]) -> Vec<String> {
         let instruction = Instruction::parse(text);
         let values: Vec<Vec<&str>> = lists.iter().map(|(_, values)| values.to_vec()).collect();
         let names: Vec<&str> = lists.iter().map(|(name, _)| *name).collect();
-        let wishes = instruction.wishes(&instruction.named(&values), &names);
-        let text = |wish: &Wish| wish.words.join(" ") + if wish.holds_kind { " (kind)" } else { "" };
-        wishes.iter().map(text).collect()
+        let phrases = instruction.phrases(&instruction.named(&values), &names);
+        let text = |phrase: &Phrase| phrase.words.join(" ") + if phrase.holds_kind { " (kind)" } else { "" };
+        phrases.iter().map(text).collect()
     }
 
     #[test]
-    fn wishes_are_read_from_all_styles_of_instructions() {
+    fn phrases_are_read_from_all_styles_of_instructions() {
         assert_eq!(
-            wishes(
+            phrases(
                 "Find me machine wash men's dress shirts with cotton spandex, classic fit for gym workout with color: \
                  black, and size: xx-large tall, and price lower than 40.00 dollars",
                 &[("color", &["black"]), ("size", &["xx-large tall", "large"])],
@@ -166,32 +166,32 @@ mod tests {
             ["machin wash men dress shirt (kind)", "cotton spandex", "classic fit", "gym workout"]
         );
         assert_eq!(
-            wishes(
+            phrases(
                 "it has to come matte finish, so show me a nail polish that has honey oil and coconut water that is \
                  hand poured, and price lower than 90.00 dollars",
                 &[("finish", &["matte", "shimmer"])],
             ),
             ["nail polish (kind)", "honei oil", "coconut water", "hand pour"]
         );
-        assert_eq!(wishes("for my kitchen i need an oil-free shampoo", &[]), ["oil free shampoo (kind)"]);
+        assert_eq!(phrases("for my kitchen i need an oil-free shampoo", &[]), ["oil free shampoo (kind)"]);
     }
 
     #[test]
     fn the_kind_is_what_no_comma_follows() {
         assert_eq!(
-            wishes("Find me double sided, machine washable and soft pillows with printing technology", &[]),
+            phrases("Find me double sided, machine washable and soft pillows with printing technology", &[]),
             ["doubl side", "machin washabl", "soft pillow (kind)", "print technolog"]
         );
-        assert_eq!(wishes("lamps", &[]), ["lamp (kind)"]);
-        assert!(wishes("i am looking for the one", &[]).is_empty());
+        assert_eq!(phrases("lamps", &[]), ["lamp (kind)"]);
+        assert!(phrases("i am looking for the one", &[]).is_empty());
     }
 
     #[test]
     fn a_pair_of_words_is_found_side_by_side_in_titles_and_in_one_clause_of_texts() {
         let mut texts = ReadTexts::of_title("Nordvale Boots, Rubber Lining, Mesh Sole");
-        let missing = |texts: &ReadTexts, wish: &str| {
+        let missing = |texts: &ReadTexts, phrase: &str| {
             texts.n_missing(
-                &Wish { words: compared(wish), texts: Vec::new(), holds_kind: false },
+                &Phrase { words: compared(phrase), texts: Vec::new(), holds_kind: false },
                 &BTreeSet::new(),
             )
         };
@@ -213,9 +213,9 @@ mod tests {
     #[test]
     fn words_of_the_kind_and_single_words_count_if_some_page_has_them() {
         let texts = ReadTexts::of_title("Rain boots for women");
-        let missing = |wish: &str, holds_kind: bool, seen: &str| {
+        let missing = |phrase: &str, holds_kind: bool, seen: &str| {
             texts.n_missing(
-                &Wish { words: compared(wish), texts: Vec::new(), holds_kind },
+                &Phrase { words: compared(phrase), texts: Vec::new(), holds_kind },
                 &compared(seen).into_iter().collect(),
             )
         };
