@@ -88,10 +88,10 @@ pub(crate) struct ServeArgs {
     /// Environment variable that holds a bearer token, which is then asked for everywhere but at `/health`
     #[arg(long, value_name = "VAR")]
     token_env: Option<String>,
-    /// Host by which MCP clients may call this server, beside this machine and `--host`. May be repeated
+    /// Host by which clients may call `/mcp` (MCP, and OpenEnv's JSON-RPC), beside this machine and `--host`. May be repeated
     #[arg(long, value_name = "HOST[:PORT]")]
     allow_host: Vec<AllowedHost>,
-    /// Origin of web pages that may send MCP requests, beside those of this machine. May be repeated
+    /// Origin of web pages that may call `/mcp`, beside those of this machine. May be repeated
     #[arg(long, value_name = "URL")]
     allow_origin: Vec<AllowedOrigin>,
     /// Recorded episodes of this shop to show at `/replay`: a file of `webshop rollout --out`, or one under

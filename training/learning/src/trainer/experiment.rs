@@ -304,14 +304,20 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_parts_that_changed_are_named_when_a_run_is_resumed() {
+    /// A new run in a temporary folder, with few goals and a small vocabulary.
+    fn small_run() -> (tempfile::TempDir, Config, RunFolder, Compute) {
         let keys = "catalog.size=30 auxiliary_shops=1 auxiliary_products=10 vocab_size=300";
         let keys: Vec<String> = keys.split_whitespace().map(String::from).collect();
         let config = Config::resolve("test", "", &keys).unwrap();
         let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
+        (folder, config, run, compute)
+    }
+
+    #[test]
+    fn the_parts_that_changed_are_named_when_a_run_is_resumed() {
+        let (_folder, config, run, compute) = small_run();
         Experiment::open(&compute, &config, &run, &Silent).unwrap();
         let path = run.fingerprint();
         let mut begun: Fingerprint = read_json(&path).unwrap();
@@ -328,12 +334,7 @@ mod tests {
 
     #[test]
     fn no_two_episodes_of_a_step_are_equal() {
-        let keys = "catalog.size=30 auxiliary_shops=1 auxiliary_products=10 vocab_size=300";
-        let keys: Vec<String> = keys.split_whitespace().map(String::from).collect();
-        let config = Config::resolve("test", "", &keys).unwrap();
-        let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
+        let (_folder, config, run, compute) = small_run();
         let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent).unwrap();
         let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
         // A step that draws its first goal twice.
