@@ -159,6 +159,9 @@ fn print_judgement(config: &Config, run: &RunFolder) -> anyhow::Result<()> {
     let judgement: Judgement = read_json(&run.judgement())?;
     for set in &judgement.sets {
         outln!("judgement, {}:\n{}", set.title(), set.table().text().trim_end())?;
+        if let Some(by_product) = set.by_product_table() {
+            outln!("{}", by_product.text().trim_end())?;
+        }
     }
     Ok(())
 }
