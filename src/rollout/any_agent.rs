@@ -1,6 +1,6 @@
 //! Episodes of any agent, our own or another: what `rollout --out`, `convert --from`, `serve --record` or Python wrote.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use webshop_agent::{Episode, EpisodeCoordinates, EpisodeMeta, ModelTurn, Turn};
-use webshop_env::{EnvConfig, Shop};
+use webshop_env::Shop;
 use webshop_evaluation::Tally;
 use webshop_products::GoalId;
 
@@ -26,6 +26,7 @@ pub(crate) fn of_any_agent(args: &EpisodesArgs, files: &[PathBuf]) -> Result<Fin
     let tasks = Tasks::open(&args.tasks)?;
     let shop = tasks.shop();
     let goals: Vec<GoalId> = tasks.tasks.iter().map(|task| task.coordinates.goal).collect();
+    let named: BTreeSet<GoalId> = goals.iter().copied().collect();
     let mut episodes: BTreeMap<GoalId, Episode> = BTreeMap::new();
     for file in files {
         let text = fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
@@ -34,7 +35,7 @@ pub(crate) fn of_any_agent(args: &EpisodesArgs, files: &[PathBuf]) -> Result<Fin
             let episode = replayed(text, shop, args.max_steps).with_context(place)?;
             let goal = episode.goal;
             ensure!(
-                goals.contains(&goal),
+                named.contains(&goal),
                 "{}: goal {} is not among the {} goals that the flags name",
                 place(),
                 goal.0,
@@ -75,7 +76,7 @@ pub(crate) fn of_any_agent(args: &EpisodesArgs, files: &[PathBuf]) -> Result<Fin
 /// The episode of a line, if a replay of its actions gives what it says.
 fn replayed(text: &str, shop: &Arc<Shop>, max_steps: u32) -> Result<Episode> {
     let plain = webshop_env::Episode::<(), PolicyName>::read(text)?;
-    let EnvConfig { max_steps: recorded, .. } = plain.config;
+    let recorded = plain.config.max_steps;
     ensure!(
         recorded == max_steps,
         "the episode has a step limit of {recorded}, not of {max_steps}; give `--max-steps {recorded}`"
