@@ -13,6 +13,7 @@ use webshop_evaluation::Tally;
 use webshop_products::GoalId;
 
 use super::local::Finished;
+use super::recorded::different_setting;
 use super::tasks::Tasks;
 use crate::args::episodes::EpisodesArgs;
 
@@ -21,7 +22,7 @@ const UNNAMED: &str = "recorded";
 
 /// The result over the episodes of these files, in any order. Each is replayed, so that its rewards are the shop's.
 ///
-/// Fails if an episode is of another shop, step limit or agent, or if they are not one for each goal that the flags name.
+/// Fails if an episode is of another shop, step limit, agent or way of sampling, or if they are not one for each goal that the flags name.
 pub(crate) fn of_any_agent(args: &EpisodesArgs, files: &[PathBuf]) -> Result<Finished> {
     let tasks = Tasks::open(&args.tasks)?;
     let shop = tasks.shop();
@@ -41,13 +42,9 @@ pub(crate) fn of_any_agent(args: &EpisodesArgs, files: &[PathBuf]) -> Result<Fin
                 goal.0,
                 goals.len()
             );
-            if let Some(first) = episodes.values().next() {
-                let (here, there) = (&episode.meta.policy, &first.meta.policy);
-                ensure!(
-                    here == there,
-                    "{}: the episode is of the policy `{here}`, others of `{there}`",
-                    place()
-                );
+            let earlier = episodes.values().next();
+            if let Some(setting) = earlier.and_then(|earlier| different_setting(earlier, &episode)) {
+                bail!("{}: the episode was made with another {setting} than those before it", place());
             }
             ensure!(
                 episodes.insert(goal, episode).is_none(),

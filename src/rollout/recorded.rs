@@ -137,7 +137,7 @@ impl<'a> Merged<'a> {
 }
 
 /// The name of the first setting in which two episodes of one rollout must not differ, and do.
-fn different_setting(one: &Episode, two: &Episode) -> Option<&'static str> {
+pub(super) fn different_setting(one: &Episode, two: &Episode) -> Option<&'static str> {
     let (here, there) = (&one.meta, &two.meta);
     let equal = [
         ("step limit or observation", one.config == two.config),
