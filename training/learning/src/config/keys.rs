@@ -366,7 +366,7 @@ mod tests {
         let other = Config::resolve("none", "", &overrides).unwrap();
         let found = Config::default().differences(&other);
         let listed: Vec<_> = found.iter().map(|one| [one.key.as_str(), &one.here, &one.there]).collect();
-        assert_eq!(listed, [["catalog.size", "\"all\"", "\"30\""], ["rl.lr", "0.0003", "0.0001"]]);
+        assert_eq!(listed, [["catalog.size", "\"all\"", "\"30\""], ["rl.lr", "0.0006", "0.0001"]]);
         assert_eq!(other.differences(&other), []);
     }
 

@@ -9,7 +9,7 @@ use crate::config::{
 };
 use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
 use crate::error::{Result, TrainingError};
-use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm};
+use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, OptionalClip};
 
 impl Config {
     /// Refuses the first value outside its range, in the order of the file.
@@ -191,9 +191,11 @@ impl Config {
 
     fn validate_loss(&self) -> Result<()> {
         match self.rl.loss {
-            LossConfig::Apo(Apo { beta2 }) | LossConfig::ApoLagged { beta2 } => {
-                positive("rl.loss.beta2", beta2)
+            LossConfig::Apo(Apo { beta2, ratio_clip: OptionalClip(clip) }) => {
+                positive("rl.loss.beta2", beta2)?;
+                clip.map_or(Ok(()), |bounds| clip_bounds("rl.loss.ratio_clip", bounds))
             }
+            LossConfig::ApoLagged { beta2 } => positive("rl.loss.beta2", beta2),
             LossConfig::Wsft(loss) => {
                 not_negative("rl.loss.kl_coefficient", loss.kl_coefficient)?;
                 positive("rl.loss.advantage_clip", loss.advantage_clip)?;
@@ -302,14 +304,13 @@ impl Config {
 }
 
 fn clip_and_kl(clip: Clip, kl: KlTerm) -> Result<()> {
-    require(
-        (0.0..1.0).contains(&clip.low),
-        "rl.loss.clip",
-        clip.low,
-        "from 0 to below 1 in its first entry",
-    )?;
-    not_negative("rl.loss.clip", clip.high)?;
+    clip_bounds("rl.loss.clip", clip)?;
     kl_term(kl)
+}
+
+fn clip_bounds(key: &str, Clip { low, high }: Clip) -> Result<()> {
+    require((0.0..1.0).contains(&low), key, low, "from 0 to below 1 in its first entry")?;
+    not_negative(key, high)
 }
 
 fn kl_term(kl: KlTerm) -> Result<()> {

@@ -12,8 +12,14 @@
 //! Deviations from the paper: the division by 2β₂. Its gradient is (β₂ log-ratio − A) ∇ log π(y): REINFORCE
 //! with V* as the baseline and the KL inside the reward, at a scale on which clipping and step sizes compare
 //! with other losses; at the paper's β₂ = 0.001 the square without the division shrinks gradients
-//! five-hundredfold. Log-probabilities are summed, not averaged; no clip, no ratio, no group, no standard
-//! deviation, as in the paper.
+//! five-hundredfold. Log-probabilities are summed, not averaged; no ratio, no group, no standard deviation, as
+//! in the paper.
+//!
+//! The paper has no clip. It takes two optimizer steps a batch; every step but the first is on a policy that did not
+//! sample the batch, and at a high learning rate such steps diverge. With `ratio_clip` a token has no
+//! gradient in the square, as in PPO, if its ratio to the policy that sampled it, ρₜ = π(yₜ) / π_old(yₜ), is past a bound
+//! on the side to which the square pushes it: ρₜ > 1 + ε_high where the residual is negative, ρₜ < 1 − ε_low where it is
+//! positive. The value of the square does not change. In the first step of a batch nothing is clipped.
 //!
 //! An episode with A = 0 (its goal always succeeds, or never) gets weight 0 and is left out of the forward
 //! and backward pass. This drops its gradient towards the reference, at most β₂ · |log-ratio|: at the paper's
@@ -23,12 +29,12 @@
 //! With credit by state (not in the paper) each run of turns between two states of known V* has its own
 //! square, with A = V*(s′) − V*(s); their A add up to r − V*(x).
 
-use candle_core::Tensor;
+use candle_core::{DType, Tensor};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::loss::terms::{KlTerm, LogProbs, Term};
+use crate::loss::terms::{Clip, KlTerm, LogProbs, OptionalClip, Term, constant};
 use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, by_value};
 use crate::model::sum::sum_all;
 
@@ -37,11 +43,13 @@ use crate::model::sum::sum_all;
 pub struct Apo {
     /// β₂ > 0, the weight of the KL to the reference.
     pub beta2: f64,
+    /// Bounds of the ratio to the policy that sampled, beyond which a token has no gradient.
+    pub ratio_clip: OptionalClip,
 }
 
 impl Default for Apo {
     fn default() -> Self {
-        Self { beta2: 0.03 }
+        Self { beta2: 0.01, ratio_clip: OptionalClip(Some(Clip::default())) }
     }
 }
 
@@ -59,34 +67,53 @@ impl Loss for Apo {
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
-        Ok(squares(target, log_probs, self.beta2)?.into())
+        squares(target, log_probs, self.beta2, self.ratio_clip)
     }
 }
 
 /// share · Σ over segments of (β₂ · Σₜ (lpₜ − refₜ) − A)² / (2β₂), without segments of weight 0.
-pub(super) fn squares(target: &Target, log_probs: &LogProbs, beta2: f64) -> Result<Tensor> {
+pub(super) fn squares(
+    target: &Target,
+    log_probs: &LogProbs,
+    beta2: f64,
+    OptionalClip(clip): OptionalClip,
+) -> Result<Term> {
     let log_ratios = (&log_probs.policy - &log_probs.reference)?; // [T]
     let mut total = Tensor::zeros((), log_ratios.dtype(), log_ratios.device())?;
-    let mut start = 0;
+    let (mut start, mut n_clipped) = (0, 0);
     for segment in &target.segments {
         if segment.weight != 0.0 {
-            let log_ratio = sum_all(&log_ratios.narrow(0, start, segment.n_tokens)?)?; // []
+            let of_tokens = log_ratios.narrow(0, start, segment.n_tokens)?; // [T of the segment]
+            let mut log_ratio = sum_all(&of_tokens)?; // []
+            if let Some(clip) = clip {
+                let residual =
+                    beta2 * log_ratio.to_dtype(DType::F64)?.to_scalar::<f64>()? - segment.advantage;
+                let moved = log_probs.narrow(start, segment.n_tokens)?.moved()?;
+                let is_past = |moved: &f64| clip.is_past(*moved, -residual);
+                let kept: Vec<f64> = moved.iter().map(|moved| f64::from(u8::from(!is_past(moved)))).collect();
+                let n_past = kept.iter().filter(|kept| **kept == 0.0).count();
+                if n_past > 0 {
+                    let free = sum_all(&(&of_tokens * constant(&kept, &of_tokens)?)?)?;
+                    log_ratio = ((log_ratio - &free)?.detach() + free)?;
+                    n_clipped += n_past;
+                }
+            }
             total = (total + log_ratio.affine(beta2, -segment.advantage)?.sqr()?)?;
         }
         start += segment.n_tokens;
     }
-    Ok((total * (target.share / (2.0 * beta2)))?)
+    Ok(Term { value: (total * (target.share / (2.0 * beta2)))?, n_clipped })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::loss::ScoredTurn;
-    use crate::loss::tests::{differentiate, scored, targets, targets_of};
+    use crate::loss::tests::{CLIP, NO_CLIP, differentiate, scored, targets, targets_of};
 
     #[test]
     fn the_loss_is_the_papers_divided_by_twice_beta2() {
-        let apo = Apo { beta2: 0.1 };
+        let apo = Apo { beta2: 0.1, ratio_clip: NO_CLIP };
         let batch = [Scored::single_turn(0, 1.0, 0.4, 2), Scored::single_turn(1, 0.0, 0.3, 1)];
         let targets = targets_of(&apo, &batch);
         let (loss, gradient) =
@@ -101,13 +128,13 @@ mod tests {
 
     #[test]
     fn rewards_equal_to_v_star_are_no_signal() {
-        let apo = Apo { beta2: 1e-3 };
+        let apo = Apo { beta2: 1e-3, ratio_clip: NO_CLIP };
         assert_eq!(apo.prepare(&scored(&[(0.7, 0.7), (0.0, 0.0)])).unwrap(), Prepared::NoSignal);
     }
 
     #[test]
     fn a_reward_equal_to_v_star_has_weight_0() {
-        let apo = Apo { beta2: 1e-3 };
+        let apo = Apo { beta2: 1e-3, ratio_clip: NO_CLIP };
         let targets = targets(&apo, &[(0.7, 0.7), (1.0, 0.7)]);
         assert_eq!([targets[0].weight(), targets[1].weight()], [0.0, 1.0]);
         // An episode of weight 0 has no gradient.
@@ -117,7 +144,7 @@ mod tests {
 
     #[test]
     fn one_episode_has_a_gradient() {
-        let apo = Apo { beta2: 1e-3 };
+        let apo = Apo { beta2: 1e-3, ratio_clip: NO_CLIP };
         let targets = targets(&apo, &[(1.0, 0.25)]);
         // At the reference the gradient of the mean is −A for each token: a positive advantage increases the
         // likelihood.
@@ -127,7 +154,7 @@ mod tests {
 
     #[test]
     fn failures_and_successes_both_have_a_gradient() {
-        let apo = Apo { beta2: 1e-3 };
+        let apo = Apo { beta2: 1e-3, ratio_clip: NO_CLIP };
         let mut pairs = [(1.0, 0.8); 8];
         pairs[7] = (0.0, 0.8);
         let (_, gradient) = differentiate(&apo, &targets(&apo, &pairs), &[-1.0; 8], &[-1.0; 8], &[-1.0; 8]);
@@ -137,7 +164,7 @@ mod tests {
 
     #[test]
     fn credit_by_state_has_a_square_for_each_run_of_turns() {
-        let apo = Apo { beta2: 0.1 };
+        let apo = Apo { beta2: 0.1, ratio_clip: NO_CLIP };
         let turn = |(state, v_next)| ScoredTurn { v_next, ..ScoredTurn::new(1, state) };
         let turns = [(0, Some(0.75)), (1, Some(0.75)), (2, None)].map(turn).into();
         let targets = targets_of(&apo, &[Scored { group: 0, reward: 1.0, v_star: 0.25, turns }]);
@@ -149,5 +176,29 @@ mod tests {
         for (given, expected) in gradient.iter().zip([-0.5, 0.0, -0.15]) {
             assert!((given - expected).abs() < 1e-12, "{gradient:?}");
         }
+    }
+    #[test]
+    fn a_token_past_the_bound_on_the_side_of_the_push_has_no_gradient() {
+        let clipped = Apo { beta2: 0.1, ratio_clip: OptionalClip(Some(CLIP)) };
+        let plain = Apo { ratio_clip: NO_CLIP, ..clipped };
+        // ρ of the tokens: e^.5 and e^−.5, past both bounds, and 1.
+        let (policy, behaviour) = ([-1.0, -1.0, -1.0], [-1.5, -0.5, -1.0]);
+        // The first episode is pushed up, residual −.6, the second down, residual .3.
+        for (reward, v_star, free) in [(1.0, 0.4, [0.0, 1.0, 1.0]), (0.0, 0.3, [1.0, 0.0, 1.0])] {
+            let targets = targets_of(&clipped, &[Scored::single_turn(0, reward, v_star, 3)]);
+            let (loss, gradient) = differentiate(&clipped, &targets, &policy, &policy, &behaviour);
+            let (whole, without) = differentiate(&plain, &targets, &policy, &policy, &behaviour);
+            assert!((loss - whole).abs() < 1e-12, "{loss} against {whole}");
+            let expected: Vec<f64> = without.iter().zip(free).map(|(slope, kept)| slope * kept).collect();
+            assert_eq!(gradient, expected);
+        }
+    }
+
+    #[test]
+    fn the_policy_that_sampled_is_not_clipped() {
+        let clipped = Apo { beta2: 0.1, ratio_clip: OptionalClip(Some(Clip { low: 0.0, high: 0.0 })) };
+        let targets = targets_of(&clipped, &[Scored::single_turn(0, 1.0, 0.4, 2)]);
+        let (_, gradient) = differentiate(&clipped, &targets, &[-1.0; 2], &[-1.5; 2], &[-1.0; 2]);
+        assert!(gradient.iter().all(|slope| (slope + 0.5).abs() < 1e-12), "{gradient:?}");
     }
 }

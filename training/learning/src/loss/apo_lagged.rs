@@ -21,7 +21,7 @@
 
 use crate::error::Result;
 use crate::loss::apo::squares;
-use crate::loss::terms::{LogProbs, Term};
+use crate::loss::terms::{LogProbs, OptionalClip, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_episode, group, share_of};
 use crate::value::optimal_value;
 
@@ -62,7 +62,7 @@ impl Loss for ApoLagged {
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
-        Ok(squares(target, log_probs, self.beta2)?.into())
+        squares(target, log_probs, self.beta2, OptionalClip(None))
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! | | advantage | ratio, clip | log-probabilities are | KL to the reference |
 //! |---|---|---|---|---|
-//! | [`Apo`] | r − V* of the goal | | summed, regressed | in the square, β₂ |
+//! | [`Apo`] | r − V* of the goal | token, clipped on request | summed, regressed | in the square, β₂ |
 //! | [`ApoLagged`] | r − V* of the group | | summed, regressed | in the square, β₂; reference refreshed |
 //! | [`Wsft`] | z of r − V*, as a weight | | averaged | k2, weighted too |
 //! | [`Awr`] | exp((r − V*)/β), as a weight | | summed | |
@@ -58,7 +58,7 @@ pub use crate::loss::reinforce::{Baseline, Reinforce};
 pub use crate::loss::rloo::Rloo;
 pub(crate) use crate::loss::target::TargetStatistics;
 pub use crate::loss::target::{Scored, ScoredTurn, Segment, Target};
-pub use crate::loss::terms::{Clip, KlEstimator, KlTerm, LogProbs, Term};
+pub use crate::loss::terms::{Clip, KlEstimator, KlTerm, LogProbs, OptionalClip, Term};
 pub use crate::loss::wsft::{Center, Weighting, Wsft};
 
 use crate::error::{Result, TrainingError};

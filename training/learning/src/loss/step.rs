@@ -260,8 +260,10 @@ mod tests {
     #[test]
     fn a_step_is_the_same_on_both_backends() {
         let kl = KlTerm { coefficient: 0.1, estimator: KlEstimator::K3 };
-        let loss_fns: [&dyn Loss; 2] =
-            [&Apo { beta2: 0.1 }, &Grpo { clip: Clip { low: 0.2, high: 0.28 }, kl, min_std: 0.0 }];
+        let loss_fns: [&dyn Loss; 2] = [
+            &Apo { beta2: 0.1, ..Apo::default() },
+            &Grpo { clip: Clip { low: 0.2, high: 0.28 }, kl, min_std: 0.0 },
+        ];
         for loss_fn in loss_fns {
             let (ours, our_norm, our_weights) = step(KernelChoice::Reference, loss_fn);
             let (theirs, their_norm, their_weights) = step(KernelChoice::Custom, loss_fn);

@@ -3,7 +3,7 @@
 //! All are sums or means over the sampled tokens of one episode, scalars. lp — log π(yₜ), differentiable; old
 //! — the same when the tokens were sampled; ref — the same under the reference. `[T]`, T ≥ 1.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::model::sum::{mean_all, sum_all};
@@ -23,6 +23,11 @@ impl LogProbs {
     /// Number of tokens.
     pub fn n_tokens(&self) -> Result<usize> {
         self.policy.dim(0)
+    }
+
+    /// log ρₜ: how far each token's log-probability has moved since it was sampled.
+    pub(crate) fn moved(&self) -> Result<Vec<f64>> {
+        (&self.policy - &self.behaviour)?.to_dtype(DType::F64)?.to_vec1()
     }
 
     /// The `len` tokens from `start` on.
@@ -119,6 +124,29 @@ impl Default for Clip {
     }
 }
 
+/// A clip, or none: `[]` in configurations.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<f64>", into = "Vec<f64>")]
+pub struct OptionalClip(pub Option<Clip>);
+
+impl TryFrom<Vec<f64>> for OptionalClip {
+    type Error = String;
+
+    fn try_from(bounds: Vec<f64>) -> std::result::Result<Self, String> {
+        match bounds[..] {
+            [] => Ok(Self(None)),
+            [low, high] => Ok(Self(Some(Clip { low, high }))),
+            _ => Err("expected two bounds, or `[]` for none".into()),
+        }
+    }
+}
+
+impl From<OptionalClip> for Vec<f64> {
+    fn from(OptionalClip(clip): OptionalClip) -> Self {
+        clip.map_or_else(Self::new, |Clip { low, high }| vec![low, high])
+    }
+}
+
 impl Default for KlTerm {
     fn default() -> Self {
         Self { coefficient: 0.02, estimator: KlEstimator::K2 }
@@ -141,17 +169,21 @@ impl From<Tensor> for Term {
 }
 
 impl Clip {
+    /// Whether a token with ρ = exp(`log_ratio`) is past the bound on the side to which `advantage` pushes it.
+    pub(crate) fn is_past(self, log_ratio: f64, advantage: f64) -> bool {
+        let ratio = log_ratio.exp();
+        (advantage > 0.0 && ratio > 1.0 + self.high) || (advantage < 0.0 && ratio < 1.0 - self.low)
+    }
+
     /// Σᵢ min( ρᵢ Aᵢ, clip(ρᵢ, 1 − low, 1 + high) Aᵢ ) with ρᵢ = exp(`log_ratios`ᵢ) and Aᵢ = `advantages`ᵢ.
     ///
     /// A term whose minimum is the clipped value adds that value and has a gradient of 0.
     pub(crate) fn surrogate(self, log_ratios: &Tensor, advantages: &[f64]) -> Result<Term> {
-        let moved: Vec<f64> = log_ratios.to_dtype(candle_core::DType::F64)?.to_vec1()?;
+        let moved: Vec<f64> = log_ratios.to_dtype(DType::F64)?.to_vec1()?;
         let (mut factors, mut fixed, mut n_clipped) = (advantages.to_vec(), 0.0, 0);
         for (factor, log_ratio) in factors.iter_mut().zip(moved) {
-            let ratio = log_ratio.exp();
-            let bound = if *factor > 0.0 { 1.0 + self.high } else { 1.0 - self.low };
-            let is_past = if *factor > 0.0 { ratio > bound } else { *factor < 0.0 && ratio < bound };
-            if is_past {
+            if self.is_past(log_ratio, *factor) {
+                let bound = if *factor > 0.0 { 1.0 + self.high } else { 1.0 - self.low };
                 fixed += bound * *factor;
                 *factor = 0.0;
                 n_clipped += 1;

@@ -8,6 +8,7 @@ use crate::loss::terms::KlEstimator;
 use crate::loss::wsft::{Center, Weighting};
 
 pub(super) const CLIP: Clip = Clip { low: 0.2, high: 0.28 };
+pub(super) const NO_CLIP: OptionalClip = OptionalClip(None);
 pub(super) const NO_KL: KlTerm = KlTerm::NONE;
 
 /// Episodes of one token, each for a goal of its own, with (reward, V*).
@@ -75,7 +76,8 @@ fn all() -> Vec<Box<dyn Loss>> {
         guarded: true,
     };
     vec![
-        Box::new(Apo { beta2: 0.1 }),
+        Box::new(Apo { beta2: 0.1, ratio_clip: NO_CLIP }),
+        Box::new(Apo { beta2: 0.1, ratio_clip: OptionalClip(Some(CLIP)) }),
         Box::new(ApoLagged { beta1: 0.5, beta2: 0.1 }),
         Box::new(wsft(Weighting::Normalized, Center::Batch)),
         Box::new(wsft(Weighting::Normalized, Center::Prompt)),
