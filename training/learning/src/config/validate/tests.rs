@@ -69,10 +69,26 @@ fn values_out_of_range_are_refused_with_the_range() {
             "gae_lambda=1.5",
             "unknown configuration key `gae_lambda` of the loss `apo`; it belongs to `ppo`: set `rl.loss.kind` first",
         ),
+        (
+            "ratio_clip=[0.2]",
+            "configuration key `rl.loss.ratio_clip` was refused: expected two bounds, or `[]` for none",
+        ),
+        (
+            "ratio_clip=[1.0, 0.2]",
+            "configuration key `rl.loss.ratio_clip` must be from 0 to below 1 in its first entry, not 1",
+        ),
         ("group_size=3", "configuration key `rl.group_size` must be a divisor of `rl.batch_episodes`, not 3"),
     ] {
         assert_eq!(refusal(given), message);
     }
+}
+
+#[test]
+fn an_empty_list_is_no_clip() {
+    let config = Config::resolve("test", "", &["ratio_clip=[]".into()]).unwrap();
+    assert_eq!(config.rl.loss, LossConfig::Apo(Apo { ratio_clip: OptionalClip(None), ..Apo::default() }));
+    let again = Config::resolve("again", &config.to_toml(), &[]).unwrap();
+    assert_eq!(again.rl.loss, config.rl.loss);
 }
 
 #[test]
