@@ -86,23 +86,25 @@ pub(super) fn squares(
             let of_tokens = log_ratios.narrow(0, start, segment.n_tokens)?; // [T of the segment]
             let mut log_ratio = sum_all(&of_tokens)?; // []
             if let Some(clip) = clip {
-                let residual =
-                    beta2 * log_ratio.to_dtype(DType::F64)?.to_scalar::<f64>()? - segment.advantage;
+                let push = segment.advantage - beta2 * log_ratio.to_dtype(DType::F64)?.to_scalar::<f64>()?;
                 let moved = log_probs.narrow(start, segment.n_tokens)?.moved()?;
-                let is_past = |moved: &f64| clip.is_past(*moved, -residual);
-                let kept: Vec<f64> = moved.iter().map(|moved| f64::from(u8::from(!is_past(moved)))).collect();
-                let n_past = kept.iter().filter(|kept| **kept == 0.0).count();
-                if n_past > 0 {
-                    let free = sum_all(&(&of_tokens * constant(&kept, &of_tokens)?)?)?;
-                    log_ratio = ((log_ratio - &free)?.detach() + free)?;
-                    n_clipped += n_past;
-                }
+                let is_past: Vec<bool> = moved.iter().map(|moved| clip.is_past(*moved, push)).collect();
+                n_clipped += is_past.iter().filter(|past| **past).count();
+                log_ratio = sum_of_free(&of_tokens, &is_past)?;
             }
             total = (total + log_ratio.affine(beta2, -segment.advantage)?.sqr()?)?;
         }
         start += segment.n_tokens;
     }
     Ok(Term { value: (total * (target.share / (2.0 * beta2)))?, n_clipped })
+}
+
+/// The sum of `values` `[T]`, of which those that are past a bound have no gradient.
+fn sum_of_free(values: &Tensor, is_past: &[bool]) -> Result<Tensor> {
+    let kept: Vec<f64> = is_past.iter().map(|past| f64::from(u8::from(!past))).collect();
+    let free = sum_all(&(values * constant(&kept, values)?)?)?;
+    let fixed = (sum_all(values)? - &free)?.detach();
+    Ok((fixed + free)?)
 }
 
 #[cfg(test)]
