@@ -179,6 +179,7 @@ mod tests {
             assert!((given - expected).abs() < 1e-12, "{gradient:?}");
         }
     }
+
     #[test]
     fn a_token_past_the_bound_on_the_side_of_the_push_has_no_gradient() {
         let clipped = Apo { beta2: 0.1, ratio_clip: OptionalClip(Some(CLIP)) };

@@ -8,7 +8,7 @@
 //!
 //! | | advantage | ratio, clip | log-probabilities are | KL to the reference |
 //! |---|---|---|---|---|
-//! | [`Apo`] | r − V* of the goal | token, clipped on request | summed, regressed | in the square, β₂ |
+//! | [`Apo`] | r − V* of the goal | token, clipped unless turned off | summed, regressed | in the square, β₂ |
 //! | [`ApoLagged`] | r − V* of the group | | summed, regressed | in the square, β₂; reference refreshed |
 //! | [`Wsft`] | z of r − V*, as a weight | | averaged | k2, weighted too |
 //! | [`Awr`] | exp((r − V*)/β), as a weight | | summed | |
