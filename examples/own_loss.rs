@@ -1,16 +1,29 @@
-//! Writes a loss and takes its gradient: REINFORCE with the median reward of the batch as baseline.
+//! Writes a loss, takes its gradient, and trains the base model with it: REINFORCE with the median reward of the batch as
+//! baseline.
 //!
 //! ```text
 //! L = −(1/B) Σ_b (r_b − median(r)) · Σₜ lpₜ
 //! ```
 //!
-//! Run with `cargo run --example own_loss`.
+//! Run with `cargo run --release --example own_loss`, which takes half a minute.
 
 use std::error::Error;
+use std::sync::atomic::AtomicBool;
 
 use candle_core::{Device, Tensor, Var};
-use webshop_training::Result;
+use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
+use webshop_training::config::Config;
 use webshop_training::loss::{AdvantageSource, LogProbs, Loss, Prepared, Scored, Target, Term};
+use webshop_training::{Result, RunFolder, Silent, train_with_loss};
+
+/// What differs from the default run: no cloning, and few and small batches.
+const SETTINGS: &str = r#"
+    catalog.auxiliary_shops = 4
+    warm_start.steps = 0
+    rl = { steps = 3, batch_episodes = 128, minibatches = 2, lr = 3e-4, warmup_steps = 1 }
+    evaluation = { every = 0, episodes = 100, shops = 0 }
+    judgement.episodes = 0
+"#;
 
 struct MedianReinforce;
 
@@ -41,6 +54,19 @@ impl Loss for MedianReinforce {
 }
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
+    check_gradient()?;
+    let config = Config::resolve("SETTINGS", SETTINGS, &[])?;
+    let folder = tempfile::tempdir()?;
+    let run = RunFolder::create(folder.path(), &config)?;
+    let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom)?;
+    let summary =
+        train_with_loss(&MedianReinforce, &compute, &config, &run, &Silent, &AtomicBool::new(false))?;
+    let learned = summary.learned.ok_or("the run has an evaluation at its end")?;
+    println!("after {} steps: {}", learned.step, learned.summary);
+    Ok(())
+}
+
+fn check_gradient() -> std::result::Result<(), Box<dyn Error>> {
     // Three episodes of two tokens each, with rewards 1, 0.5 and 0.
     let batch = [1.0, 0.5, 0.0].map(|reward| Scored::single_turn(0, reward, 0.0, 2));
     let Prepared::Learn(targets) = MedianReinforce.prepare(&batch)? else { return Err("no signal".into()) };

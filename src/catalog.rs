@@ -7,9 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use serde::Serialize;
 use webshop_env::{DeviationReport, NounReference, SearchStatistics};
-use webshop_products::{
-    CatalogReport, CatalogStatistics, GoalStyle, OriginalWorld, Seed, SplitRule, write_generated,
-};
+use webshop_products::{CatalogReport, CatalogStatistics, GoalStyle, OriginalWorld, Seed, write_generated};
 
 use crate::args::rules::NounsArgs;
 use crate::args::shop::{ShopArgs, SplitRuleArgs};
@@ -75,12 +73,12 @@ pub(crate) fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
             generate(Seed(seed), usize::try_from(products)?, instructed, &out)?;
         }
         CatalogVerb::Inspect { shop, split_rule, against: None, json } => {
-            let shop = shop.open_split_by(split_rule.rule())?;
+            let shop = shop.open_split_by(split_rule)?;
             print(&CatalogReport::new(shop.catalog(), shop.goals()), json)?;
         }
         CatalogVerb::Inspect { shop, split_rule, against: Some(other), json } => {
-            let rule = split_rule.rule();
-            let catalogs = [Column::open(&shop, rule)?, Column::open(&shop.of_catalog(other), rule)?];
+            let catalogs =
+                [Column::open(&shop, split_rule)?, Column::open(&shop.of_catalog(other), split_rule)?];
             print(&Comparison { catalogs }, json)?;
         }
         CatalogVerb::Deviations { shop, nouns, json } => {
@@ -117,8 +115,8 @@ struct Column {
 }
 
 impl Column {
-    fn open(shop: &ShopArgs, rule: SplitRule) -> anyhow::Result<Self> {
-        let name = shop.source().to_owned();
+    fn open(shop: &ShopArgs, rule: SplitRuleArgs) -> anyhow::Result<Self> {
+        let name = shop.source();
         let shop = shop.open_split_by(rule)?;
         let catalog = CatalogStatistics::new(shop.catalog(), shop.goals());
         Ok(Self { name, catalog, search: SearchStatistics::new(&shop) })

@@ -16,7 +16,8 @@ use crate::rollout::{Finished, of_any_agent, of_recorded, run_model};
 /// Flags of `webshop eval`.
 #[derive(clap::Args)]
 pub(crate) struct EvalArgs {
-    /// Model to evaluate: `base`, a run folder, a checkpoint in it, or a model folder
+    /// Model to evaluate: `base`, a run folder, a checkpoint in it, or a model folder. The shop, its goals and the step
+    /// limit are those of the run, where the flags name no others
     #[arg(long, value_name = "DIR", required_unless_present = "recorded")]
     checkpoint: Option<PathBuf>,
     /// Take the episodes from these files instead of running them. With `--checkpoint`: those of `webshop rollout --policy
@@ -33,11 +34,12 @@ pub(crate) struct EvalArgs {
 }
 
 /// Evaluates and prints.
-pub(crate) fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut args: EvalArgs) -> anyhow::Result<ExitCode> {
     let model = args.checkpoint.as_deref().map(TrainedModel::load).transpose()?;
     let trained = model.as_ref().map_or_else(Config::default, |model| model.config.clone());
+    args.episodes.follow(&trained);
     let config = BaselineConfig {
-        max_steps: args.episodes.max_steps,
+        max_steps: args.episodes.max_steps(),
         results_shown: trained.prompt.results_shown,
         browsing: trained.browsing_demonstrator(),
         seed: Seed(args.episodes.seed),

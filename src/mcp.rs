@@ -78,7 +78,7 @@ pub(crate) fn run(args: McpArgs) -> anyhow::Result<ExitCode> {
         observation: args.observation.into(),
         seed: Seed(args.seed),
     };
-    let shop = Arc::new(args.shop.open_split_by(args.split_rule.rule())?);
+    let shop = Arc::new(args.shop.open_split_by(args.split_rule)?);
     serve_stdio(shop, defaults, &ResetRequest::new(goal), args.tools.into())?;
     Ok(ExitCode::SUCCESS)
 }

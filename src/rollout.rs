@@ -64,7 +64,8 @@ pub(crate) struct RolloutArgs {
     /// Policy that chooses the actions
     #[arg(long, value_enum)]
     policy: PolicyName,
-    /// Model of the policy `lm`: `base`, a run folder, a checkpoint in it, or a model folder
+    /// Model of the policy `lm`: `base`, a run folder, a checkpoint in it, or a model folder. The shop, its goals and the
+    /// step limit are those of the run, where the flags name no others
     #[arg(long, value_name = "DIR", conflicts_with = "base_url")]
     checkpoint: Option<PathBuf>,
     /// Run the episodes at a running WebShop web site, such as `http://localhost:3000`: the original's, or
@@ -97,8 +98,9 @@ pub(crate) fn run(mut args: RolloutArgs) -> anyhow::Result<ExitCode> {
         bail!("`--base-url` needs `--policy remote`");
     }
     let out = args.out.as_deref();
+    let json = args.episodes.json;
     let print = |finished: Finished| {
-        finished.result.print(args.episodes.json)?;
+        finished.result.print(json)?;
         Ok(ExitCode::SUCCESS)
     };
     let run_policy = |policy: &mut dyn Policy| print(local::run_policy(policy, &args.episodes, out)?);
@@ -121,7 +123,9 @@ pub(crate) fn run(mut args: RolloutArgs) -> anyhow::Result<ExitCode> {
         PolicyName::Remote => remote::run(&args.remote, &args.episodes, out),
         PolicyName::Lm => match args.checkpoint {
             Some(checkpoint) => {
-                print(local::run_model(TrainedModel::load(&checkpoint)?, &args.episodes, out)?)
+                let model = TrainedModel::load(&checkpoint)?;
+                args.episodes.follow(&model.config);
+                print(local::run_model(model, &args.episodes, out)?)
             }
             None => bail!("the policy `lm` needs `--checkpoint DIR`"),
         },

@@ -139,7 +139,7 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         threads: rayon::current_num_threads(),
     };
     check_open_files(args.max_sessions);
-    let shop = Arc::new(args.shop.open_split_by(args.split_rule.rule())?);
+    let shop = Arc::new(args.shop.open_split_by(args.split_rule)?);
     let recordings = recordings(&args.replay, &mut RecordedShops::new(Arc::clone(&shop)))?;
     let mut server = Server::new(port, Arc::clone(&shop), config)?.showing(recordings);
     if !args.watch.is_empty() {

@@ -79,6 +79,6 @@ pub use shop::{EnvError, Shop, ShopConfig};
 pub use shop_env::{EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
 pub use trajectory::record::{Difference, Episode, EpisodeError, TransitionDigest, Turn};
 pub use trajectory::replay::{EpisodeDifference, Replay, ReplayError, replay, replay_in};
-pub use trajectory::transcript::transcript;
+pub use trajectory::transcript::{transcript, transcript_of_actions};
 pub use vec_env::VecEnv;
 pub use version::{ENVIRONMENT_ID, EPISODE_FORMAT};

@@ -3,11 +3,11 @@
 use crate::convert::value_error;
 use crate::session::Session;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyString, PyType};
 use webshop_agent::compact::{
     CompactRenderer, MAX_MARKS, PROMPT_VERSION, Piece, PromptConfig, parse, render_completion,
 };
-use webshop_env::{Action, NoopReason, Page};
+use webshop_env::{Action, Compat, NoopReason, Page};
 
 /// A renderer that shows this many products of a results page.
 ///
@@ -28,8 +28,8 @@ pub(crate) fn prompt(renderer: &mut CompactRenderer, page: &Page, noop: Option<N
 }
 
 /// The action of a completion on `page`; a mark such as `<|3|>` is the product listed under it.
-pub(crate) fn action_of(completion: &str, page: &Page) -> String {
-    parse(completion, page).action.to_string()
+pub(crate) fn action_of(completion: &str, page: &Page, rules: Compat) -> String {
+    parse(completion, page, rules).action.to_string()
 }
 
 /// The prompt of one episode in the format `compact`, page by page.
@@ -66,8 +66,8 @@ impl CompactPrompt {
     /// A thought between `<think>` and `</think>` and the end token are left out; a mark such as `<|3|>` is the product
     /// that the page lists under it.
     #[staticmethod]
-    fn action(session: &Session, completion: &str) -> String {
-        action_of(completion, session.page())
+    fn action(session: &Session, completion: &Bound<'_, PyString>) -> String {
+        action_of(&completion.to_string_lossy(), session.page(), session.compat())
     }
 
     /// The completion that takes an action on the session's page, with the end token, and after a thought unless that is

@@ -5,11 +5,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 use std::fmt::Display;
-use webshop_env::{AvailableActions, RewardBreakdown};
+use webshop_env::{AvailableActions, EnvConfig, ObservationMode, RewardBreakdown};
 
 /// A `ValueError` with this text.
 pub(crate) fn value_error(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// The settings of an episode. Raises `ValueError` if it has no step.
+pub(crate) fn env_config(max_steps: i64, observation: ObservationMode) -> PyResult<EnvConfig> {
+    match u32::try_from(max_steps) {
+        Ok(max_steps @ 1..) => Ok(EnvConfig { max_steps, observation }),
+        _ => Err(value_error(format!("`max_steps` is {max_steps}; it must be from 1 to {}", u32::MAX))),
+    }
 }
 
 /// The value that Python's `json` reads from what `value` is written as.

@@ -1,13 +1,13 @@
 //! A recorded episode as a Python class.
 
-use crate::convert::{breakdown, value_error};
+use crate::convert::{breakdown, env_config, value_error};
 use crate::goals::goal_id;
 use crate::observation::observation_mode;
 use crate::shop::Shop;
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyString, PyTuple, PyType};
 use std::sync::Arc;
-use webshop_env::{Action, EnvConfig, ShopEnv, transcript};
+use webshop_env::{Action, ShopEnv, transcript_of_actions};
 
 /// An episode as `webshop rollout --out` records it: one line of JSON. Use `read` or `play` to get one.
 ///
@@ -47,23 +47,24 @@ impl Episode {
         py: Python<'_>,
         shop: Py<Shop>,
         goal: i64,
-        actions: Vec<String>,
-        max_steps: u32,
+        actions: Vec<Bound<'_, PyString>>,
+        max_steps: i64,
         observation: &str,
     ) -> PyResult<Episode> {
         let shop = Arc::clone(&shop.get().inner);
         let goal = goal_id(&shop, goal)?;
-        let config = EnvConfig { max_steps, observation: observation_mode(observation)? };
+        let config = env_config(max_steps, observation_mode(observation)?)?;
+        let compat = shop.config().compat;
+        let parse = |action: &Bound<'_, PyString>| Action::parse(&action.to_string_lossy(), compat);
+        let actions: Vec<Action> = actions.iter().map(parse).collect();
         let line = py.detach(|| {
-            let compat = shop.config().compat;
             let mut env = ShopEnv::new(shop, config);
             env.reset(goal);
             let mut episode: webshop_env::Episode = webshop_env::Episode::new(&env, ());
-            for action in &actions {
+            for action in actions {
                 if env.is_over() {
                     break;
                 }
-                let action = Action::parse(action, compat);
                 let step = env.step(&action);
                 episode.push(&env, action, &step, ());
             }
@@ -137,8 +138,8 @@ impl Episode {
         let shop = Arc::clone(&shop.get().inner);
         let record = self.record()?;
         let goal = goal_id(&shop, record.goal.0.into())?;
-        let actions: Vec<String> = record.turns.iter().map(|turn| turn.action.to_string()).collect();
-        Ok(py.detach(|| transcript(&shop, goal, &actions)))
+        let actions: Vec<Action> = record.turns.iter().map(|turn| turn.action.clone()).collect();
+        Ok(py.detach(|| transcript_of_actions(&shop, goal, &actions)))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

@@ -1,18 +1,18 @@
 //! Many episodes that take one step in one call.
 
 use crate::compact::{action_of, prompt, renderer};
-use crate::convert::value_error;
+use crate::convert::{env_config, value_error};
 use crate::goals::goal_id;
 use crate::info::Info;
 use crate::observation::observation_mode;
 use crate::shop::Shop;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyString};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Arc;
 use webshop_agent::compact::CompactRenderer;
-use webshop_env::{Action, EnvConfig, ObservationMode, VecEnv};
+use webshop_env::{Action, ObservationMode, VecEnv};
 use webshop_products::GoalId;
 
 /// Texts, rewards, terminated, truncated and infos of some lanes: lists, and a dictionary of lists.
@@ -114,7 +114,7 @@ impl Lanes {
         py: Python<'_>,
         shop: Py<Shop>,
         n: usize,
-        max_steps: u32,
+        max_steps: i64,
         observation: &str,
         results_shown: usize,
         threads: usize,
@@ -128,7 +128,7 @@ impl Lanes {
             }
             other => (observation_mode(other)?, None),
         };
-        let config = EnvConfig { max_steps, observation };
+        let config = env_config(max_steps, observation)?;
         let inner = py.detach(|| VecEnv::new(&shop, config, &vec![first; n]));
         Ok(Lanes { inner, prompts, threads, pool: None })
     }
@@ -158,16 +158,17 @@ impl Lanes {
         &mut self,
         py: Python<'py>,
         lanes: Vec<usize>,
-        actions: Vec<String>,
+        actions: Vec<Bound<'py, PyString>>,
     ) -> PyResult<Columns<'py>> {
         self.check(&lanes, actions.len())?;
         let is_compact = self.prompts.is_some();
+        let actions: Vec<String> = actions.iter().map(|text| text.to_string_lossy().into_owned()).collect();
         self.columns(py, &lanes, |inner| {
             let parse = |(&lane, text): (&usize, &String)| {
                 let lane_env = &inner.lanes()[lane];
                 let compat = lane_env.shop().config().compat;
                 if is_compact {
-                    return (lane, Action::parse(&action_of(text, lane_env.page()), compat));
+                    return (lane, Action::parse(&action_of(text, lane_env.page(), compat), compat));
                 }
                 (lane, Action::parse(text, compat))
             };

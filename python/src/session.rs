@@ -1,12 +1,12 @@
 //! One episode as a Python class.
 
-use crate::convert::{available, breakdown, value_error};
+use crate::convert::{available, breakdown, env_config, value_error};
 use crate::goals::goal_id;
 use crate::info::Info;
 use crate::observation::{observation_mode, observe};
 use crate::shop::Shop;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 use std::sync::Arc;
 use webshop_env::{
     Action, Compat, EnvConfig, NoopReason, ObservationMode, Page, RewardBreakdown, Session as State, ShopEnv,
@@ -19,7 +19,7 @@ type Pickled<'py> = (Bound<'py, PyAny>, (Py<Shop>, Bound<'py, PyBytes>));
 /// One episode: a goal and a place in the shop.
 ///
 /// goal: its number. max_steps: the number of actions after which the episode is truncated. name: the name in URLs, by
-/// default the goal's number. Raises ValueError for a goal that there is not. One thread at a time may use a session; another gets RuntimeError.
+/// default the goal's number. Raises ValueError for a goal that there is not, and if there is no step. One thread at a time may use a session; another gets RuntimeError.
 #[pyclass(module = "webshop")]
 pub(crate) struct Session {
     shop: Py<Shop>,
@@ -60,10 +60,10 @@ impl Session {
 impl Session {
     #[new]
     #[pyo3(signature = (shop, goal=0, *, max_steps=15, name=None))]
-    fn new(py: Python<'_>, shop: Py<Shop>, goal: i64, max_steps: u32, name: Option<&str>) -> PyResult<Self> {
+    fn new(py: Python<'_>, shop: Py<Shop>, goal: i64, max_steps: i64, name: Option<&str>) -> PyResult<Self> {
         let inner = Arc::clone(&shop.get().inner);
         let goal = goal_id(&inner, goal)?;
-        let config = EnvConfig { max_steps, observation: ObservationMode::Text };
+        let config = env_config(max_steps, ObservationMode::Text)?;
         let env = py.detach(|| {
             let mut env = ShopEnv::new(inner, config);
             env.resume(name.map_or_else(|| State::start(goal), |name| State::start_as(name, goal)));
@@ -75,10 +75,14 @@ impl Session {
     /// Takes one action, `search[words]` or `click[label]`, and returns this session.
     ///
     /// A text that is no action, or an action without a meaning on this page, changes nothing but the number of steps;
-    /// `noop` says why. Raises TypeError if the action is no str.
-    fn step<'py>(mut slf: PyRefMut<'py, Self>, py: Python<'py>, action: &str) -> PyRefMut<'py, Self> {
+    /// `noop` says why. A surrogate without its other half is read as �. Raises TypeError if the action is no str.
+    fn step<'py>(
+        mut slf: PyRefMut<'py, Self>,
+        py: Python<'py>,
+        action: &Bound<'py, PyString>,
+    ) -> PyRefMut<'py, Self> {
         let this = &mut *slf;
-        let action = Action::parse(action, this.compat());
+        let action = Action::parse(&action.to_string_lossy(), this.compat());
         let env = &mut this.env;
         let step = py.detach(|| env.step(&action));
         this.reward = step.reward;

@@ -5,13 +5,14 @@ use crate::goals::{OtherSplits, goal_id};
 use crate::open::Arguments;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use std::path::PathBuf;
 use std::sync::Arc;
 use webshop_env::MAX_HITS;
 use webshop_products::{Product, Seed, Selection};
 
 /// The products, goals, search and rewards of a shop.
 ///
-/// catalog: "100" or "1000" for an embedded one, or a folder with the original's three JSON files.
+/// catalog: "100" or "1000" for an embedded one, or a folder with the original's three JSON files, as a str or a path.
 /// size: only the first so many products. goals: "both", "human" or "synthetic"; by default both, with
 /// compat="original" synthetic. compat: "repaired" or "original". seed: of prices and price limits. nouns: a file of
 /// JSON lines with name and nouns. skip_bad: skip malformed records. cache: keep a folder's products and search index.
@@ -28,19 +29,21 @@ pub(crate) struct Shop {
 #[pymethods]
 impl Shop {
     #[new]
-    #[pyo3(signature = (catalog="100".to_owned(), *, size=None, goals=None, compat="repaired".to_owned(), seed=0, nouns=None, skip_bad=false, cache=true))]
+    #[pyo3(signature = (catalog=PathBuf::from("100"), *, size=None, goals=None, compat="repaired".to_owned(), seed=0, nouns=None, skip_bad=false, cache=true))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         py: Python<'_>,
-        catalog: String,
+        catalog: PathBuf,
         size: Option<usize>,
         goals: Option<String>,
         compat: String,
         seed: u64,
-        nouns: Option<String>,
+        nouns: Option<PathBuf>,
         skip_bad: bool,
         cache: bool,
     ) -> PyResult<Self> {
+        let catalog = utf8(catalog)?;
+        let nouns = nouns.map(utf8).transpose()?;
         let arguments = Arguments { catalog, size, goals, compat, seed, nouns, skip_bad, cache };
         let inner = py.detach(|| arguments.shop()).map_err(value_error)?;
         Ok(Shop { inner, arguments, other_splits: OtherSplits::default() })
@@ -205,6 +208,12 @@ impl Shop {
         dict.set_item("clicks", self.inner.clicks_to_choose(best.product, &best.selection))?;
         Ok(dict)
     }
+}
+
+/// The text of a path, which is what a shop pickles as.
+fn utf8(path: PathBuf) -> PyResult<String> {
+    let text = path.into_os_string().into_string();
+    text.map_err(|path| value_error(format!("the path {path:?} is not UTF-8; use another one")))
 }
 
 fn unknown_product(asin: &str) -> PyErr {

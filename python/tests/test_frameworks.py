@@ -16,6 +16,9 @@ import webshop.trl
 FRAMEWORKS = {
     "verifiers": "import webshop; webshop.load_environment",
     "inspect_ai": "import webshop.inspect_task",
+    "openenv": "import webshop.openenv",
+    "ray": "import webshop.ray",
+    "verl": "import webshop.verl",
     "datasets": "import webshop.trl; webshop.trl.dataset('test', 1)",
 }
 

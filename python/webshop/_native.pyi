@@ -26,13 +26,13 @@ def main(arguments: list[str]) -> int: ...
 class Shop:
     def __new__(
         cls,
-        catalog: str = "100",
+        catalog: str | os.PathLike[str] = "100",
         *,
         size: int | None = None,
         goals: Literal["both", "human", "synthetic"] | None = None,
         compat: Literal["repaired", "original"] = "repaired",
         seed: int = 0,
-        nouns: str | None = None,
+        nouns: str | os.PathLike[str] | None = None,
         skip_bad: bool = False,
         cache: bool = True,
     ) -> Shop: ...

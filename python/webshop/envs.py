@@ -166,5 +166,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
             one._session = session
             one._prompt = self._prompt.copy()
             one.np_random = copy.deepcopy(self.np_random)
+            one.action_space = copy.deepcopy(self.action_space)
+            one.observation_space = copy.deepcopy(self.observation_space)
             copies.append(one)
         return copies

@@ -7,6 +7,7 @@ A `WebAgentTextEnv` has a server and a browser; several environments may share a
 - Draws come from a generator of the server's, in the original's order, and not from the module `random`. Prices of products
   with a range of prices are drawn from `seed`.
 - After a purchase every action passes until the next reset.
+- The observation mode "html" shows this package's documents, not the original's templates.
 - There are no features of images: the original downloads them for its own products.
 """
 
@@ -300,4 +301,9 @@ def _catalog(file_path: str | os.PathLike[str] | None, num_products: int | None)
     path = Path(file_path)
     if not path.exists():
         raise ValueError(f"`{path}` does not exist; leave out `file_path` for an embedded catalog")
-    return str(path if path.is_dir() else path.parent), num_products
+    if path.is_dir():
+        return str(path), num_products
+    if not path.name.startswith("items_shuffle"):
+        raise ValueError(f"`{path}` has not the name of the original's files, `items_shuffle*.json`; rename it, or give its folder")
+    # Of the files in a folder the short one is read if so few products are asked for.
+    return str(path.parent), 1000 if num_products is None and "_1000" in path.name else num_products

@@ -17,6 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from webshop._frameworks import framework
+
+framework("openenv", "openenv")
 from openenv.core.client_types import StepResult  # pyright: ignore[reportMissingImports]
 from openenv.core.env_client import EnvClient  # pyright: ignore[reportMissingImports]
 

@@ -83,7 +83,7 @@ class ToolCalls:
         if isinstance(arguments, str):
             try:
                 arguments = json.loads(arguments)
-            except json.JSONDecodeError:
+            except (ValueError, RecursionError):
                 return ""
         argument = {"search": "query", "click": "label"}.get(function["name"])
         words = arguments.get(argument) if isinstance(arguments, dict) else None

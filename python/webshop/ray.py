@@ -27,10 +27,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import ray
-
+from webshop._frameworks import framework
 from webshop.training import EpisodeRequest, RolloutWorker
 from webshop.training import train as train_by
+
+ray: Any = framework("ray", "ray")
 
 __all__ = ["evaluate", "main", "rollout", "train"]
 

@@ -16,6 +16,7 @@ keeps the interface of gym 0.23. What differs from the original:
 
 from __future__ import annotations
 
+import http.client
 import importlib
 import importlib.util
 import random
@@ -163,7 +164,7 @@ class WebAgentSiteEnv(GymEnv):  # type: ignore[misc]
         """Opens the start page of the session, or of a new one. Returns the observation and None."""
         drawn = "".join(self._random.choices(string.ascii_lowercase, k=5))
         self.session = drawn if self.assigned_session is None else self.assigned_session
-        self._load(f"{self.base_url}/{urllib.parse.quote(self.session)}")
+        self._load(f"{self.base_url}/{urllib.parse.quote(self.session, safe="")}")
         self.text_to_clickable = None
         self.instruction_text = self.get_instruction_text()
         return self.observation, None
@@ -256,3 +257,5 @@ class WebAgentSiteEnv(GymEnv):  # type: ignore[misc]
                 raise ConnectionError(f"`{url}` answered {error.code} {error.reason}") from None
         except urllib.error.URLError as error:
             raise ConnectionError(f"no server at `{url}`: {error.reason}; start `webshop serve`") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise ConnectionError(f"`{url}` gave no whole page: {error or type(error).__name__}") from None

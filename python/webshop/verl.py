@@ -29,13 +29,15 @@ from typing import Any
 from uuid import uuid4
 
 import webshop
+from webshop._frameworks import framework
+
+framework("verl", "verl")
 from verl.experimental.agent_loop.agent_loop import (  # pyright: ignore[reportMissingImports]
     AgentLoopBase,
     AgentLoopOutput,
     register,
 )
 from verl.utils.profiler import simple_timer  # pyright: ignore[reportMissingImports]
-from webshop._frameworks import framework
 from webshop.prompts import AgentgymReact
 from webshop.verl_data import open_shop, rows, score
 

@@ -39,6 +39,7 @@ pub(crate) fn session_error(error: &SessionError, field: &str) -> Response {
     let message = error.to_string();
     match error {
         SessionError::Full { .. } => http::retry(text(StatusCode::SERVICE_UNAVAILABLE, &message)),
+        SessionError::TooMany { .. } => text(StatusCode::BAD_REQUEST, &message),
         SessionError::NoSuchSession(_) => text(StatusCode::NOT_FOUND, &message),
         SessionError::Attached(_) => text(StatusCode::CONFLICT, &message),
         SessionError::NoSuchGoal { .. }

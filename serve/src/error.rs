@@ -11,8 +11,18 @@ use webshop_products::Split;
 /// A request about sessions that cannot be met.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    /// Every session is in use.
-    #[error("all {limit} sessions are in use; close some, or start the server with more `--max-sessions`")]
+    /// More sessions than the server has at all.
+    #[error("{n} sessions are more than the {limit} of this server; start it with more `--max-sessions`")]
+    TooMany {
+        /// The number asked for.
+        n: usize,
+        /// The largest number of sessions.
+        limit: usize,
+    },
+    /// Too few sessions are free.
+    #[error(
+        "{active} of {limit} sessions are in use; close some, or start the server with more `--max-sessions`"
+    )]
     Full {
         /// The sessions in use.
         active: usize,

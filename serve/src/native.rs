@@ -68,6 +68,7 @@ impl Refusal {
 impl From<SessionError> for Refusal {
     fn from(error: SessionError) -> Refusal {
         let (status, code) = match &error {
+            SessionError::TooMany { .. } => (StatusCode::BAD_REQUEST, "invalid"),
             SessionError::Full { .. } => (StatusCode::SERVICE_UNAVAILABLE, "full"),
             SessionError::NoSuchGoal { .. } | SessionError::NoSuchIndex { .. } => {
                 (StatusCode::NOT_FOUND, "no_such_goal")

@@ -50,8 +50,10 @@ struct Tool {
 struct ActionTool {
     /// Makes the action of the argument: lower case, at least one character, one line.
     to_action: fn(String) -> Action,
-    /// The names of its text argument; each of them is always understood.
+    /// The names of its text argument.
     arguments: [&'static str; 3],
+    /// Its name in the prompt format `tool-call`, which is always understood, as the others are.
+    also: &'static str,
     /// What the argument is.
     what: &'static str,
 }
@@ -63,6 +65,7 @@ const TOOLS: [Tool; 3] = [
         action: Some(ActionTool {
             to_action: Action::Search,
             arguments: ["query", "keywords", "keywords"],
+            also: "query",
             what: "Words to search for",
         }),
     },
@@ -72,6 +75,7 @@ const TOOLS: [Tool; 3] = [
         action: Some(ActionTool {
             to_action: Action::Click,
             arguments: ["target", "item", "value"],
+            also: "label",
             what: "Label of the element, as the page shows it",
         }),
     },
@@ -201,8 +205,10 @@ fn read_action(
     arguments: &Map<String, Value>,
 ) -> Result<Option<Action>, String> {
     let name = tool.name(names);
-    let known: &[&str] = tool.action.as_ref().map_or(&[], |action| &action.arguments);
-    if let Some(other) = arguments.keys().find(|argument| !known.contains(&argument.as_str())) {
+    let knows = |argument: &str| {
+        tool.action.as_ref().is_some_and(|it| it.also == argument || it.arguments.contains(&argument))
+    };
+    if let Some(other) = arguments.keys().find(|argument| !knows(argument)) {
         return Err(format!("the tool `{name}` has no argument `{other}`"));
     }
     let Some(action) = &tool.action else { return Ok(None) };

@@ -2,6 +2,7 @@
 
 use webshop_agent::PromptFormat;
 use webshop_training::GenerationOptions;
+use webshop_training::config::{CatalogConfig, Config, RunConfig};
 
 use super::compute::ComputeArgs;
 use super::shard::Shard;
@@ -23,6 +24,9 @@ pub(crate) struct TasksArgs {
     /// The part of these goals; a flag of `rollout` only.
     #[arg(skip)]
     pub(crate) shard: Option<Shard>,
+    /// The catalog and the goals of the run whose model acts, if one does.
+    #[arg(skip)]
+    pub(crate) run: Option<CatalogConfig>,
 }
 
 /// Which episodes, shared by `rollout` and `eval`.
@@ -33,9 +37,9 @@ pub(crate) struct EpisodesArgs {
     /// Seed of all random draws of the policy
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) seed: u64,
-    /// Actions after which an episode without a purchase is truncated
-    #[arg(long, default_value_t = 15, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_steps: u32,
+    /// Actions after which an episode without a purchase is truncated [default: 15]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_steps: Option<u32>,
     /// Print one JSON object instead of text; `webshop compare` reads it
     #[arg(long)]
     pub(crate) json: bool,
@@ -77,6 +81,19 @@ pub(crate) struct SamplingArgs {
     pub(crate) max_turn_tokens: Option<u32>,
 }
 
+impl EpisodesArgs {
+    /// Takes shop, goals and step limit from a run, where the flags name no others.
+    pub(crate) fn follow(&mut self, run: &Config) {
+        self.tasks.run = Some(run.catalog.clone());
+        self.max_steps.get_or_insert(run.run.max_steps as u32);
+    }
+
+    /// Actions after which an episode without a purchase is truncated.
+    pub(crate) fn max_steps(&self) -> u32 {
+        self.max_steps.unwrap_or(RunConfig::default().max_steps as u32)
+    }
+}
+
 impl GenerationArgs {
     /// The options of a local model.
     pub(crate) fn options(&self) -> GenerationOptions {
@@ -115,7 +132,7 @@ pub(crate) enum PolicyName {
     /// Demonstrates: knows the hidden goal, reads titles and prices only, buys if that is a success
     Expert,
     /// Demonstrates: knows the instruction and the pages; reads the features of half
-    /// of the products, and puts a product back for a tenth of the requirements that they lack
+    /// of the products, and puts back a tenth of those whose features lack a requirement
     BrowsingExpert,
     /// Reads the hidden goal: an upper bound
     Oracle,

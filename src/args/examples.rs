@@ -8,7 +8,7 @@ use serde::Serialize;
 use webshop_agent::next_action::Example;
 use webshop_env::{RESULTS_PER_PAGE, ShopFingerprint};
 use webshop_products::{Split, SplitRule, read_json_lines};
-use webshop_training::config::{Mix, ShopR1Config};
+use webshop_training::config::{Config, Mix, ShopR1Config};
 use webshop_training::{Steps, TaskSet};
 
 use super::shop::{ShopArgs, SplitArg, SplitRuleArgs};
@@ -33,12 +33,12 @@ pub(crate) struct ExamplesArgs {
     /// Maximum number of examples, from the start of the file or of the split's fixed order
     #[arg(long, default_value_t = 300, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     examples: u32,
-    /// Proportions of the action types
-    #[arg(long, value_enum, default_value = "natural")]
-    mix: MixArg,
-    /// Share of `terminate` examples in the natural mix, from 0 to 1
-    #[arg(long, default_value_t = 0.1, value_name = "SHARE")]
-    terminate_share: f64,
+    /// Proportions of the action types [default: natural]
+    #[arg(long, value_enum)]
+    mix: Option<MixArg>,
+    /// Share of `terminate` examples in the natural mix, from 0 to 1 [default: 0.1]
+    #[arg(long, value_name = "SHARE")]
+    terminate_share: Option<f64>,
 }
 
 /// [`Mix`] as a flag.
@@ -89,12 +89,13 @@ pub(crate) enum Origin {
 }
 
 impl ExamplesArgs {
-    /// The examples, at least one, and their source.
-    pub(crate) fn read(&self) -> Result<(Vec<Example>, Origin)> {
-        ensure!((0.0..=1.0).contains(&self.terminate_share), "`--terminate-share` must be from 0 to 1");
+    /// The examples, at least one, and their source: what the flags name, and where they name nothing what `run` does.
+    pub(crate) fn read(&self, run: &Config) -> Result<(Vec<Example>, Origin)> {
+        let share = self.terminate_share.unwrap_or_default();
+        ensure!((0.0..=1.0).contains(&share), "`--terminate-share` must be from 0 to 1");
         let (examples, origin) = match &self.data {
             Some(path) => self.of_file(path)?,
-            None => self.of_shop()?,
+            None => self.of_shop(run)?,
         };
         ensure!(!examples.is_empty(), "there is no example in {origin}");
         Ok((examples, origin))
@@ -108,21 +109,21 @@ impl ExamplesArgs {
         Ok((examples, Origin::File { path: path.to_owned(), split }))
     }
 
-    fn of_shop(&self) -> Result<(Vec<Example>, Origin)> {
-        let split_rule = self.split_rule.rule();
-        let ground = TaskSet::of_shop(self.shop.open_split_by(split_rule)?);
+    fn of_shop(&self, run: &Config) -> Result<(Vec<Example>, Origin)> {
+        let ground = TaskSet::of_shop(self.shop.open_after(&run.catalog, self.split_rule)?);
         let split = Split::from(self.split.unwrap_or(SplitArg::Test));
-        let mix = Mix::from(self.mix);
-        let config = ShopR1Config { mix, terminate_share: self.terminate_share, ..ShopR1Config::default() };
+        let mix = self.mix.map_or(run.shop_r1.mix, Mix::from);
+        let terminate_share = self.terminate_share.unwrap_or(run.shop_r1.terminate_share);
+        let config = ShopR1Config { mix, terminate_share, ..ShopR1Config::default() };
         // The Shop-R1 prompt formats show all results of a page, so the expert may open any of them.
         let held_out = Steps::held_out(&ground, RESULTS_PER_PAGE, &config, split, self.examples as usize);
         let examples = held_out.into_iter().map(|(_, example)| example).collect();
         let shop = ground.shop();
         let origin = Origin::Shop {
             split,
-            split_rule,
+            split_rule: shop.goals().split_rule(),
             mix,
-            terminate_share: self.terminate_share,
+            terminate_share,
             fingerprint: shop.fingerprint().clone(),
             goal_fingerprint: shop.goals().fingerprint().into(),
         };

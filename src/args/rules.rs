@@ -87,7 +87,9 @@ impl RulesArgs {
     /// Loads the catalog, makes or reads the goals, and builds the index.
     pub(crate) fn open(&self) -> Result<Shop> {
         match self.compat() {
-            Compat::Repaired => self.open_repaired().with_context(|| cannot_open(&self.catalog.source)),
+            Compat::Repaired => {
+                self.open_repaired().with_context(|| cannot_open(&self.catalog.config().source))
+            }
             Compat::Original => Ok(self.open_original(&[], false)?.shop),
         }
     }
@@ -122,7 +124,7 @@ impl RulesArgs {
             let shop = Shop::with_config(world.catalog, world.goals, config)?;
             Ok(OriginalShop { shop, n_goals, random: world.random })
         };
-        open().with_context(|| cannot_open(&self.catalog.source))
+        open().with_context(|| cannot_open(&self.catalog.config().source))
     }
 
     fn open_repaired(&self) -> Result<Shop> {

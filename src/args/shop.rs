@@ -12,9 +12,9 @@ use super::cache::CacheArgs;
 #[derive(clap::Args, Clone)]
 pub(crate) struct CatalogArgs {
     /// Product catalog: `100` or `1000` for an embedded generated one of that many products, or a folder with
-    /// the original WebShop's three JSON files
-    #[arg(long = "catalog", default_value = "100", value_name = "100|1000|DIR")]
-    pub(crate) source: String,
+    /// the original WebShop's three JSON files [default: 100]
+    #[arg(long = "catalog", value_name = "100|1000|DIR")]
+    source: Option<String>,
     /// Use only the first N products of the catalog [default: all]
     #[arg(long, value_name = "N")]
     size: Option<usize>,
@@ -28,12 +28,21 @@ pub(crate) struct CatalogArgs {
 impl CatalogArgs {
     /// The same catalog as a section of a training configuration.
     pub(crate) fn config(&self) -> CatalogConfig {
+        self.config_after(&CatalogConfig::default())
+    }
+
+    /// The catalog of `run`, unless the flags name one, and its other keys.
+    fn config_after(&self, run: &CatalogConfig) -> CatalogConfig {
+        let (source, size, skip_bad) = match &self.source {
+            Some(source) => (source, CatalogSize::All, false),
+            None => (&run.source, run.size, run.skip_bad),
+        };
         CatalogConfig {
-            source: self.source.clone(),
-            size: self.size.map_or(CatalogSize::All, CatalogSize::First),
-            skip_bad: self.skip_bad,
-            cache: self.cache.folder_for(&self.source),
-            ..CatalogConfig::default()
+            source: source.clone(),
+            size: self.size.map_or(size, CatalogSize::First),
+            skip_bad: self.skip_bad || skip_bad,
+            cache: self.cache.folder_for(source),
+            ..run.clone()
         }
     }
 }
@@ -59,11 +68,11 @@ pub(crate) struct RuledShopArgs {
 }
 
 /// The rules of the shop.
-#[derive(clap::Args, Clone, Copy)]
+#[derive(clap::Args, Clone, Copy, Default)]
 pub(crate) struct CompatArgs {
-    /// Rules of the shop
-    #[arg(long, value_enum, default_value = "repaired", value_name = "RULES")]
-    compat: CompatArg,
+    /// Rules of the shop [default: repaired]
+    #[arg(long, value_enum, value_name = "RULES")]
+    compat: Option<CompatArg>,
 }
 
 /// [`Compat`] as a flag.
@@ -104,11 +113,11 @@ impl From<SplitArg> for Split {
 }
 
 /// The rule that divides goals into training, validation and test goals.
-#[derive(clap::Args, Clone, Copy)]
+#[derive(clap::Args, Clone, Copy, Default)]
 pub(crate) struct SplitRuleArgs {
-    /// Rule that divides the goals into train, validation and test
-    #[arg(long = "split-rule", value_enum, default_value = "by-family", value_name = "NAME")]
-    split_rule: SplitRuleArg,
+    /// Rule that divides the goals into train, validation and test [default: by-family]
+    #[arg(long = "split-rule", value_enum, value_name = "NAME")]
+    split_rule: Option<SplitRuleArg>,
 }
 
 /// [`SplitRule`] as a flag.
@@ -126,84 +135,100 @@ enum SplitRuleArg {
 }
 
 impl SplitRuleArgs {
-    /// The rule.
-    pub(crate) fn rule(self) -> SplitRule {
+    /// The rule of a run, unless the flag names one.
+    fn rule_after(self, run: SplitRule) -> SplitRule {
         match self.split_rule {
-            SplitRuleArg::ByFamily => SplitRule::ByFamily,
-            SplitRuleArg::ByProduct => SplitRule::ByProduct,
-            SplitRuleArg::Paper => SplitRule::Paper,
-            SplitRuleArg::VerlAgent => SplitRule::VerlAgent,
+            None => run,
+            Some(SplitRuleArg::ByFamily) => SplitRule::ByFamily,
+            Some(SplitRuleArg::ByProduct) => SplitRule::ByProduct,
+            Some(SplitRuleArg::Paper) => SplitRule::Paper,
+            Some(SplitRuleArg::VerlAgent) => SplitRule::VerlAgent,
         }
     }
 }
 
 impl ShopArgs {
     /// The catalog's name as it was given.
-    pub(crate) fn source(&self) -> &str {
-        &self.catalog.source
+    pub(crate) fn source(&self) -> String {
+        self.catalog.config().source
     }
 
     /// The same with another catalog, whole.
     pub(crate) fn of_catalog(&self, source: String) -> Self {
-        let catalog = CatalogArgs { source, size: None, ..self.catalog.clone() };
+        let catalog = CatalogArgs { source: Some(source), size: None, ..self.catalog.clone() };
         Self { catalog, ..self.clone() }
     }
 
     /// The raw records of the catalog.
     pub(crate) fn read(&self) -> anyhow::Result<RawData> {
-        read_catalog(&self.catalog.config()).with_context(|| cannot_open(&self.catalog.source))
+        read_catalog(&self.catalog.config()).with_context(|| cannot_open(&self.source()))
     }
 
     /// Loads the catalog, makes the goals, splits them by the default rule, and builds the search index.
     pub(crate) fn open(&self) -> anyhow::Result<Shop> {
-        self.open_split_by(SplitRule::default())
+        self.open_split_by(SplitRuleArgs::default())
     }
 
     /// Like [`ShopArgs::open`], with another split rule.
-    pub(crate) fn open_split_by(&self, rule: SplitRule) -> anyhow::Result<Shop> {
-        let goals = match self.goals {
-            None | Some(GoalsArg::Both) => GoalsChoice::Both,
-            Some(GoalsArg::Human) => GoalsChoice::Human,
-            Some(GoalsArg::Synthetic) => GoalsChoice::Synthetic,
+    pub(crate) fn open_split_by(&self, rule: SplitRuleArgs) -> anyhow::Result<Shop> {
+        self.open_after(&CatalogConfig::default(), rule)
+    }
+
+    /// The shop of a run, where the flags name no other.
+    pub(crate) fn open_after(&self, run: &CatalogConfig, rule: SplitRuleArgs) -> anyhow::Result<Shop> {
+        self.open_with(CompatArgs::default(), run, rule)
+    }
+
+    fn open_with(&self, rules: CompatArgs, run: &CatalogConfig, rule: SplitRuleArgs) -> anyhow::Result<Shop> {
+        let goals = match (self.goals, rules.compat) {
+            (Some(GoalsArg::Both), _) | (None, Some(CompatArg::Repaired)) => GoalsChoice::Both,
+            (Some(GoalsArg::Synthetic), _) | (None, Some(CompatArg::Original)) => GoalsChoice::Synthetic,
+            (Some(GoalsArg::Human), _) => GoalsChoice::Human,
+            (None, None) => run.goals,
         };
-        let config = CatalogConfig { goals, split_rule: rule, ..self.catalog.config() };
-        open_shop(&config).with_context(|| cannot_open(&self.catalog.source))
+        let config = CatalogConfig {
+            goals,
+            compat: rules.rules_after(run.compat),
+            split_rule: rule.rule_after(run.split_rule),
+            ..self.catalog.config_after(run)
+        };
+        let open = || match (config.compat, config.goals) {
+            (Compat::Original, GoalsChoice::Both) => bail!(NOT_BOTH_STYLES),
+            _ => Ok(open_shop(&config)?),
+        };
+        open().with_context(|| cannot_open(&config.source))
     }
 }
 
 impl RuledShopArgs {
     /// Opens the shop with goals split by the default rule.
     pub(crate) fn open(&self) -> anyhow::Result<Shop> {
-        self.open_split_by(SplitRule::default())
+        self.open_split_by(SplitRuleArgs::default())
     }
 
     /// Like [`RuledShopArgs::open`], with another split rule.
-    pub(crate) fn open_split_by(&self, rule: SplitRule) -> anyhow::Result<Shop> {
-        match self.compat.rules() {
-            Compat::Repaired => self.shop.open_split_by(rule),
-            Compat::Original => {
-                self.open_original(rule).with_context(|| cannot_open(&self.shop.catalog.source))
-            }
-        }
+    pub(crate) fn open_split_by(&self, rule: SplitRuleArgs) -> anyhow::Result<Shop> {
+        self.open_after(&CatalogConfig::default(), rule)
     }
 
-    fn open_original(&self, rule: SplitRule) -> anyhow::Result<Shop> {
-        let goals = match self.shop.goals {
-            None | Some(GoalsArg::Synthetic) => GoalsChoice::Synthetic,
-            Some(GoalsArg::Human) => GoalsChoice::Human,
-            Some(GoalsArg::Both) => bail!(NOT_BOTH_STYLES),
-        };
-        let config = self.shop.catalog.config();
-        Ok(open_shop(&CatalogConfig { goals, compat: Compat::Original, split_rule: rule, ..config })?)
+    /// The shop of a run, where the flags name no other. Goals are those of the run only under its own rules.
+    pub(crate) fn open_after(&self, run: &CatalogConfig, rule: SplitRuleArgs) -> anyhow::Result<Shop> {
+        self.shop.open_with(self.compat, run, rule)
     }
 }
 
 impl CompatArgs {
     /// The rules.
     pub(crate) fn rules(self) -> Compat {
+        self.rules_after(Compat::Repaired)
+    }
+
+    /// The rules of a run, unless the flag names others.
+    fn rules_after(self, run: Compat) -> Compat {
         match self.compat {
-            CompatArg::Repaired => Compat::Repaired,
-            CompatArg::Original => Compat::Original,
+            None => run,
+            Some(CompatArg::Repaired) => Compat::Repaired,
+            Some(CompatArg::Original) => Compat::Original,
         }
     }
 }

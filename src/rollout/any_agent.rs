@@ -33,7 +33,7 @@ pub(crate) fn of_any_agent(args: &EpisodesArgs, files: &[PathBuf]) -> Result<Fin
         let text = fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
         for (text, number) in text.lines().zip(1..).filter(|(text, _)| !text.trim().is_empty()) {
             let place = || format!("`{}`, line {number}", file.display());
-            let episode = replayed(text, shop, args.max_steps).with_context(place)?;
+            let episode = replayed(text, shop, args.max_steps()).with_context(place)?;
             let goal = episode.goal;
             ensure!(
                 named.contains(&goal),

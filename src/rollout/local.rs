@@ -57,7 +57,7 @@ fn run_lanes(
     let start = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), tasks.tasks.len() as u64, 0);
-    let config = RolloutConfig { max_steps: args.max_steps, lanes };
+    let config = RolloutConfig { max_steps: args.max_steps(), lanes };
     let goals = tasks.shop().goals();
     // Episodes end in any order; file and statistics take them in the order of the tasks.
     let (mut order, mut tally) = (InOrder::default(), Tally::default());

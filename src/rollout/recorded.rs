@@ -29,7 +29,7 @@ pub(crate) fn of_recorded(
     let mut tally = Tally::default();
     for line in in_order(files, &tasks)? {
         let episode = Episode::read(&line)?;
-        if let Some(setting) = other_setting(&episode, &policy, args.max_steps) {
+        if let Some(setting) = other_setting(&episode, &policy, args.max_steps()) {
             bail!("the episodes were made with another {setting} than the flags name");
         }
         tally.count(&episode, tasks.shop().goals());

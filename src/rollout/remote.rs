@@ -53,7 +53,7 @@ impl RemoteArgs {
         let url = endpoint.url().to_owned();
         let config = RemoteConfig {
             request: requests,
-            max_steps: args.max_steps,
+            max_steps: args.max_steps(),
             episode_timeout: self.episode_timeout,
             episode_retries: self.episode_retries,
         };
@@ -68,8 +68,8 @@ pub(crate) fn run(remote: &RemoteArgs, args: &EpisodesArgs, out: Option<&Path>) 
     if let Some(path) = out.filter(|path| !remote.resume && path.exists()) {
         bail!("`{}` already exists; continue it with `--resume`, or name another file", path.display());
     }
-    let new = out.filter(|_| !remote.resume).map(EpisodeFile::create).transpose()?;
     let tasks = Tasks::open(&args.tasks)?;
+    let new = out.filter(|_| !remote.resume).map(EpisodeFile::create).transpose()?;
     let n_tasks = tasks.tasks.len();
     let (observer, stop) = (observer(), stop_on_ctrl_c("stopping the running episodes")?);
     let mut progress = Progress {

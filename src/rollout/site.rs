@@ -52,8 +52,11 @@ where
     if args.tasks.episodes == 0 {
         bail!("there is no episode to run: `--episodes` is 0");
     }
-    let config =
-        SiteConfig { n_sessions: args.tasks.episodes, max_steps: args.max_steps, page_timeout: PAGE_TIMEOUT };
+    let config = SiteConfig {
+        n_sessions: args.tasks.episodes,
+        max_steps: args.max_steps(),
+        page_timeout: PAGE_TIMEOUT,
+    };
     let start = std::time::Instant::now();
     let observer = observer();
     observer.begin(policy.name(), args.tasks.episodes as u64, 0);
@@ -65,7 +68,7 @@ where
     let result = RolloutResult {
         policy: policy.name().into(),
         seed: args.seed,
-        max_steps: Some(args.max_steps),
+        max_steps: Some(args.max_steps()),
         summary: summarize_at_site(&episodes),
         split: None,
         split_rule: None,

@@ -21,7 +21,8 @@ pub(crate) struct Tasks {
 impl Tasks {
     /// Opens the shop and takes the first goals of the split's fixed order, or their part; at least one.
     pub(crate) fn open(args: &TasksArgs) -> anyhow::Result<Self> {
-        let shop = args.shop.open_split_by(args.split_rule.rule())?;
+        let run = args.run.clone().unwrap_or_default();
+        let shop = args.shop.open_after(&run, args.split_rule)?;
         let ground = TaskSet::of_shop(shop);
         let split = Split::from(args.split);
         let mut goals = ground.held_out(split, args.episodes);
@@ -58,7 +59,7 @@ impl Tasks {
         RolloutResult {
             policy: policy.into(),
             seed: args.seed,
-            max_steps: Some(args.max_steps),
+            max_steps: Some(args.max_steps()),
             summary,
             split: Some(args.tasks.split.into()),
             split_rule: Some(goals.split_rule()),

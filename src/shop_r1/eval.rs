@@ -12,6 +12,7 @@ use webshop_evaluation::next_action::{
 };
 use webshop_products::Seed;
 use webshop_remote::RemoteSingleStepSampler;
+use webshop_training::config::Config;
 use webshop_training::{TrainedModel, write_atomically};
 
 use crate::args::compute::ComputeArgs;
@@ -43,7 +44,8 @@ const INTERVAL_SEED: Seed = Seed(0);
 #[derive(clap::Args)]
 #[command(after_help = METRICS)]
 pub(crate) struct EvalArgs {
-    /// Model to evaluate: a run folder, a checkpoint in it, or a model folder
+    /// Model to evaluate: a run folder, a checkpoint in it, or a model folder. The shop, its goals and the mix of examples are
+    /// those of the run, where the flags name no others
     #[arg(long, value_name = "DIR", conflicts_with = "base_url")]
     checkpoint: Option<PathBuf>,
     #[command(flatten)]
@@ -97,8 +99,10 @@ pub(crate) fn run(args: EvalArgs) -> Result<ExitCode> {
     if let Some(out) = args.out.as_deref() {
         args.check_out(out)?;
     }
-    let (examples, origin) = args.examples.read()?;
-    let completed = args.complete(&examples)?;
+    let model = args.checkpoint.as_deref().map(TrainedModel::load).transpose()?;
+    let run = model.as_ref().map_or_else(Config::default, |model| model.config.clone());
+    let (examples, origin) = args.examples.read(&run)?;
+    let completed = args.complete(model, &examples)?;
     let pairs = examples.iter().map(|example| (&example.action, instruction_of(&example.page)));
     let mut rows = baselines(pairs, INTERVAL_SEED);
     if let Some(Completed { name, completions, .. }) = &completed {
@@ -140,8 +144,8 @@ impl EvalArgs {
         Ok(())
     }
 
-    /// The completions of the model; `None` if no model is named.
-    fn complete(&self, examples: &[Example]) -> Result<Option<Completed>> {
+    /// The completions of the local model or of the one behind a server; `None` if neither is named.
+    fn complete(&self, local: Option<TrainedModel>, examples: &[Example]) -> Result<Option<Completed>> {
         let format = self.prompt_format.map(PromptFormat::from);
         let remote_format = format.unwrap_or(PromptFormat::ShopR1(ShopR1Variant::AllPages));
         if let Some((endpoint, config)) = self.server.requests(&self.sampling, remote_format, self.seed)? {
@@ -150,10 +154,9 @@ impl EvalArgs {
             let completions = with_progress(examples, |advance| Ok(sampler.sample(examples, advance)?))?;
             return Ok(Some(Completed { name, url: Some(url), prompt: sampler.prompt(), completions }));
         }
-        let Some(checkpoint) = &self.checkpoint else { return Ok(None) };
+        let (Some(checkpoint), Some(trained)) = (&self.checkpoint, local) else { return Ok(None) };
         let cannot_use =
             || format!("cannot evaluate the model of `{}` on single steps", checkpoint.display());
-        let trained = TrainedModel::load(checkpoint)?;
         let own_format = Some(trained.prompt_format()).filter(|format| format.is_shop_r1());
         let options = self
             .sampling

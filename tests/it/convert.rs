@@ -14,7 +14,7 @@ use webshop_agent::{
     PromptStamp, RandomPolicy, RolloutConfig, RulePolicy, ShopR1Variant, Task, convert::Exported,
     convert::Exporter, convert::Format, convert::Importer, rollout,
 };
-use webshop_env::Shop;
+use webshop_env::{Compat, Shop};
 use webshop_lm::chat::{Message, Role};
 use webshop_products::{GoalId, Seed};
 use webshop_training::config::CatalogConfig;
@@ -120,7 +120,7 @@ impl Policy for Scripted {
         let decide = |view: &LaneView<'_>| match self.1.get(view.turn) {
             None => Decision::Stop,
             Some(&text) => {
-                let parsed = self.0.parse(&Message::text(Role::Assistant, text), view.page);
+                let parsed = self.0.parse(&Message::text(Role::Assistant, text), view.page, Compat::Repaired);
                 Decision::completed(text.to_owned(), parsed, None)
             }
         };

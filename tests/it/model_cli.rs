@@ -59,6 +59,36 @@ fn a_new_model_can_be_evaluated() {
 }
 
 #[test]
+fn a_trained_model_is_evaluated_in_the_shop_of_its_run() {
+    let run = temporary();
+    fs::rename(copy(MODEL.path()).keep(), run.path().join("model"))
+        .expect("a folder of the same file system");
+    fs::write(run.path().join("fingerprint.json"), "{}").expect("a file");
+    let config = "run.max_steps = 3\n[catalog]\nsize = \"60\"\nsplit_rule = \"by-product\"\n";
+    fs::write(run.path().join("config.toml"), config).expect("a file");
+    let model = run.path().join("model");
+    let goals =
+        |flags: &[&str]| json(&[&["catalog", "inspect", "--json"], flags].concat())["fingerprint"].clone();
+    for verb in [&["eval", "--no-baselines"][..], &["rollout", "--policy", "lm"]] {
+        let shopping = |flags: &[&str]| {
+            let common = ["--checkpoint", path(&model), "--episodes", "2", "--json"];
+            json(&[verb, &common, flags].concat())
+        };
+        let result = shopping(&[]);
+        assert_eq!((&result["max_steps"], &result["split_rule"]), (&3.into(), &"by-product".into()));
+        assert_eq!(result["goal_fingerprint"], goals(&["--size", "60", "--split-rule", "by-product"]));
+        // What the flags name is not the run's.
+        let result = shopping(&["--max-steps", "2", "--split-rule", "by-family"]);
+        assert_eq!((&result["max_steps"], &result["split_rule"]), (&2.into(), &"by-family".into()));
+        let result = shopping(&["--catalog", CORNER_SHOP, "--split", "all"]);
+        assert_eq!(
+            result["goal_fingerprint"],
+            goals(&["--catalog", CORNER_SHOP, "--split-rule", "by-product"])
+        );
+    }
+}
+
+#[test]
 fn an_adapter_is_merged() {
     let dir = temporary();
     let out = dir.path().join("merged");

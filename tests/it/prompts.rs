@@ -15,7 +15,7 @@ use webshop_agent::{
     PromptFormat, compact::CompactRenderer, compact::Piece, compact::PromptConfig, compact::encode_pieces,
     compact::marks, compact::parse, compact::render_completion,
 };
-use webshop_env::{Action, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
+use webshop_env::{Action, Compat, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
 use webshop_lm::BpeTokenizer;
 use webshop_lm::chat::{Message, Role};
 use webshop_products::{
@@ -71,7 +71,7 @@ fn messages_of(prompt_format: PromptFormat) -> String {
         let action = action.replace("the first", &first.unwrap_or_default());
         let text = prompt_format.render_completion("I think \"so\".", &action.parse().expect("never fails"));
         let message = Message::text(Role::Assistant, text);
-        let parsed = prompt_format.add_completion(&mut conversation, message, env.page());
+        let parsed = prompt_format.add_completion(&mut conversation, message, env.page(), Compat::Repaired);
         assert_eq!((parsed.action.to_string(), parsed.is_well_formed), (action, true));
         noop = env.step(&parsed.action).info.noop;
     }
@@ -190,7 +190,8 @@ fn every_available_action_is_rendered_and_parsed_back() {
             for action in page.available_actions().clicks() {
                 for prompt_format in PromptFormat::ALL {
                     let text = prompt_format.render_completion("is it red? no", &action);
-                    let parsed = prompt_format.parse(&Message::text(Role::Assistant, text), page);
+                    let parsed =
+                        prompt_format.parse(&Message::text(Role::Assistant, text), page, Compat::Repaired);
                     assert_eq!(
                         (parsed.action, parsed.is_well_formed),
                         (action.clone(), true),
@@ -209,9 +210,9 @@ fn every_available_action_is_rendered_and_parsed_back() {
                         is_well_formed: true,
                         terminates: false,
                     };
-                    assert_eq!(parse(&text(&completion), page), expected);
+                    assert_eq!(parse(&text(&completion), page, Compat::Repaired), expected);
                     let ids = encode_pieces(&tokenizer, &completion).expect("known marks");
-                    assert_eq!(parse(&tokenizer.decode(&ids), page), expected);
+                    assert_eq!(parse(&tokenizer.decode(&ids), page, Compat::Repaired), expected);
                 }
             }
         });

@@ -80,11 +80,24 @@ const MAX_ITEMS: usize = 5;
 /// If the goal is not one of the shop's.
 pub fn transcript(shop: &Shop, goal: GoalId, actions: &[impl AsRef<str>]) -> String {
     let parsed = actions.iter().map(|action| Action::parse(action.as_ref(), shop.config().compat));
+    write(shop, goal, actions.iter().map(|action| action.as_ref().to_owned()).zip(parsed))
+}
+
+/// [`transcript`] of actions that were taken, such as those of a recording, which are not read by the shop's rules again.
+///
+/// # Panics
+/// If the goal is not one of the shop's.
+pub fn transcript_of_actions(shop: &Shop, goal: GoalId, actions: &[Action]) -> String {
+    write(shop, goal, actions.iter().map(|action| (action.to_string(), action.clone())))
+}
+
+fn write(shop: &Shop, goal: GoalId, actions: impl Iterator<Item = (String, Action)>) -> String {
+    let (words, parsed): (Vec<String>, Vec<Action>) = actions.unzip();
     let mut walk = Session::walk(shop, goal, parsed);
     let mut text = requirements(shop.goals().get(goal));
-    for (action, number) in actions.iter().zip(1..) {
+    for (words, number) in words.iter().zip(1..) {
         let Some(transition) = walk.next() else { break };
-        line(&mut text, "", &format!("\n{number}. {}", action.as_ref()));
+        line(&mut text, "", &format!("\n{number}. {words}"));
         write_outcome(&mut text, &transition.outcome, walk.page());
     }
     if !walk.session().is_done() {

@@ -323,11 +323,14 @@ impl Sessions {
 
     fn check_room(&self, table: &Table, interface: Interface, n: usize) -> Result<(), SessionError> {
         let (active, limit) = (table.entries.len(), self.limits.max_sessions);
-        if limit.saturating_sub(active) < n {
-            self.counters[interface as usize].refused();
-            return Err(SessionError::Full { active, limit });
+        if limit.saturating_sub(active) >= n {
+            return Ok(());
         }
-        Ok(())
+        self.counters[interface as usize].refused();
+        Err(match n > limit {
+            true => SessionError::TooMany { n, limit },
+            false => SessionError::Full { active, limit },
+        })
     }
 
     /// Adds the session that `fill` makes of an empty one.

@@ -110,6 +110,8 @@ fn a_full_table_refuses_and_numbers_are_never_used_again() {
     let full = SessionError::Full { active: 2, limit: 2 };
     assert_eq!(sessions.open(Interface::AgentGym, Lifetime::Idle).map(|s| s.id()), Err(full.clone()));
     assert_eq!(sessions.fork(&first, 1).map(|copies| copies.len()), Err(full));
+    let too_many = SessionError::TooMany { n: 3, limit: 2 };
+    assert_eq!(sessions.fork(&first, 3).map(|copies| copies.len()), Err(too_many));
     assert!(sessions.close(first.id()) && !sessions.close(first.id()));
     let third = sessions.open(Interface::AgentGym, Lifetime::Idle).expect("room");
     assert_eq!([first, second, third].map(|session| session.id().ordinal), [0, 1, 2]);

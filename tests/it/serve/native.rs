@@ -200,10 +200,13 @@ fn wrong_requests_are_refused_by_name() {
     );
     check_refused(
         &server.post("/api/v1/sessions/0/fork", &json!({"n": 5000})),
-        503,
-        "full",
-        "all 1000 sessions",
+        400,
+        "invalid",
+        "more than the 1000 of this server",
     );
+    let full = server.post("/api/v1/sessions/0/fork", &json!({"n": 1000}));
+    check_refused(&full, 503, "full", " of 1000 sessions are in use");
+    assert!(full.header("retry-after").is_some());
     check_refused(&server.get("/api/v1/nothing"), 404, "no_such_address", "nothing is at this address");
     let get = server.get("/api/v1/sessions");
     check_refused(&get, 405, "method_not_allowed", "does not take this method");

@@ -55,6 +55,9 @@ pub enum TrainingError {
     /// A folder that already holds something, given as a new run's folder.
     #[error("`{0}` already holds files; choose another folder, or resume the run in it")]
     RunFolderNotEmpty(PathBuf),
+    /// The folder of a run that another process works on.
+    #[error("cannot train in `{0}`: another process trains in it; wait for its end, or stop it")]
+    RunInUse(PathBuf),
     /// A folder to resume from in which no run was started.
     #[error("`{0}` holds no run to resume (it has no `config.toml`)")]
     NoRun(PathBuf),
@@ -110,6 +113,17 @@ pub enum TrainingError {
     NothingToClone {
         /// The warm-start step.
         step: u64,
+    },
+    /// No episode of a batch has a completion.
+    #[error(
+        "none of {n} episodes has a completion: the first prompt of each leaves no room in a context of {max_context} \
+         tokens; raise `prompt.max_context`"
+    )]
+    NothingSampled {
+        /// Episodes of the batch.
+        n: usize,
+        /// `prompt.max_context`.
+        max_context: usize,
     },
     /// None of the drawn single-step examples can be used.
     #[error(

@@ -87,6 +87,9 @@ pub(crate) struct ValueKey {
     pub(crate) top_p: f64,
     /// The examples and their reward, in single-step mode.
     pub(crate) single_step: Option<ShopR1Config>,
+    /// Digest of the examples of `shop_r1.data`; empty without a file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) examples: String,
     /// Device, dtype and kernels; empty for the cpu backend.
     pub(crate) compute: String,
 }

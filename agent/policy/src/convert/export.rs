@@ -72,7 +72,9 @@ impl Exporter {
             // In a growing chat, the last prompt contains all turns before it.
             let prompt = (is_rebuilt || at + 1 == n_turns).then(|| prompt_format.messages(&conversation));
             let completion = completion(episode, turn, at, prompt_format);
-            let parsed = prompt_format.add_completion(&mut conversation, completion.clone(), &before.page);
+            let rules = self.shop.config().compat;
+            let parsed =
+                prompt_format.add_completion(&mut conversation, completion.clone(), &before.page, rules);
             if parsed.terminates != turn.agent.terminates || !is_same(&parsed.action, &turn.action) {
                 let action = match turn.agent.terminates {
                     true => "terminate".to_owned(),

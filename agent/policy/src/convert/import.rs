@@ -203,7 +203,9 @@ impl ImportedEpisode {
                 return Err(refuse(format!("the page before it is another one here: `{here}`")));
             }
             let text = self.prompt_format.completion_text(&completion);
-            let parsed = self.prompt_format.add_completion(&mut self.conversation, completion, view.page);
+            let rules = view.shop.config().compat;
+            let parsed =
+                self.prompt_format.add_completion(&mut self.conversation, completion, view.page, rules);
             self.lane.step(Decision::completed(text, parsed, None));
         }
         Ok(())

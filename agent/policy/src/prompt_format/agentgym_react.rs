@@ -55,8 +55,8 @@ impl Format for AgentgymReact {
         messages
     }
 
-    fn parse(&self, completion: &Message, _page: &Page) -> ParsedCompletion {
-        parse(completion.content.trim())
+    fn parse(&self, completion: &Message, _page: &Page, rules: Compat) -> ParsedCompletion {
+        parse(completion.content.trim(), rules)
     }
 
     fn render_action(&self, action: &Action) -> String {
@@ -68,12 +68,12 @@ fn user(observed: &Observed) -> Message {
     Message::text(Role::User, format!("{}{}", observed.noop_line(), observed.observation))
 }
 
-/// Parses a trimmed completion.
-pub(crate) fn parse(text: &str) -> ParsedCompletion {
+/// Parses a trimmed completion by the rules of the shop.
+pub(crate) fn parse(text: &str, rules: Compat) -> ParsedCompletion {
     let Some((before, action)) = text.rsplit_once("Action:") else {
-        return ParsedCompletion::new(None, Action::parse(text, Compat::Repaired), false);
+        return ParsedCompletion::new(None, Action::parse(text, rules), false);
     };
     let thought = before.trim().strip_prefix("Thought:").map(|thought| thought.trim().to_owned());
     let is_well_formed = thought.is_some();
-    ParsedCompletion::new(thought, Action::parse(action.trim(), Compat::Repaired), is_well_formed)
+    ParsedCompletion::new(thought, Action::parse(action.trim(), rules), is_well_formed)
 }

@@ -48,8 +48,8 @@ impl Format for Compact {
         past.chain([user(&conversation.current().observation)]).collect()
     }
 
-    fn parse(&self, completion: &Message, page: &Page) -> ParsedCompletion {
-        parse(&completion.content, page)
+    fn parse(&self, completion: &Message, page: &Page, rules: Compat) -> ParsedCompletion {
+        parse(&completion.content, page, rules)
     }
 
     fn render_action(&self, action: &Action) -> String {
@@ -73,24 +73,24 @@ pub fn render_completion(thought: &str, action: &Action, page: &Page) -> Vec<Pie
     pieces
 }
 
-/// Parses the decoded completion of one turn on `page`, with or without the end token.
+/// Parses the decoded completion of one turn on `page` of a shop with these rules, with or without the end token.
 ///
 /// ```
 /// use webshop_agent::compact::parse;
-/// use webshop_env::{Page, SearchPage};
+/// use webshop_env::{Compat, Page, SearchPage};
 /// let page = Page::Search(SearchPage { instruction: "a lamp".into() });
-/// let parsed = parse("<think> anything goes </think> search[lamp]<|im_end|>", &page);
+/// let parsed = parse("<think> anything goes </think> search[lamp]<|im_end|>", &page, Compat::Repaired);
 /// assert_eq!(parsed.thought.as_deref(), Some("anything goes"));
 /// assert_eq!(parsed.action.to_string(), "search[lamp]");
 /// ```
-pub fn parse(text: &str, page: &Page) -> ParsedCompletion {
+pub fn parse(text: &str, page: &Page, rules: Compat) -> ParsedCompletion {
     let text = text.trim();
     let text = text.strip_suffix(END).unwrap_or(text).trim();
     let (thought, action) = match text.strip_prefix(THINK).and_then(|rest| rest.split_once(END_THINK)) {
         Some((thought, action)) => (Some(thought.trim().to_string()), action.trim()),
         None => (None, text),
     };
-    let action = match (Action::parse(action, Compat::Repaired), page) {
+    let action = match (Action::parse(action, rules), page) {
         (Action::Click(label), Page::Results(page)) => Action::Click(asin_of(&label, page).unwrap_or(label)),
         (action, _) => action,
     };
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_thought_is_a_noop() {
-        let parsed = parse("<think> waterproof yes", &results());
+        let parsed = parse("<think> waterproof yes", &results(), Compat::Repaired);
         assert!(parsed.thought.is_none());
         assert!(matches!(parsed.action, Action::Noop(_)));
     }
@@ -152,14 +152,14 @@ mod tests {
         let action = Action::Click("b0lampbbbb".into());
         let text = text_of(&render_completion("the second", &action, &results()));
         assert_eq!(text, "<think> the second</think> click[<|2|>]<|im_end|>");
-        assert_eq!(parse(&text, &results()).action, action);
+        assert_eq!(parse(&text, &results(), Compat::Repaired).action, action);
     }
 
     #[test]
     fn an_unlisted_mark_is_a_label() {
-        assert_eq!(parse("click[<|3|>]", &results()).action, Action::Click("<|3|>".into()));
+        assert_eq!(parse("click[<|3|>]", &results(), Compat::Repaired).action, Action::Click("<|3|>".into()));
         let door = Page::Search(SearchPage { instruction: "a lamp".into() });
-        assert_eq!(parse("click[<|1|>]", &door).action, Action::Click("<|1|>".into()));
+        assert_eq!(parse("click[<|1|>]", &door, Compat::Repaired).action, Action::Click("<|1|>".into()));
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         for action in [Action::Click("next >".into()), Action::Search("red lamp".into())] {
             let text = text_of(&render_completion("", &action, &results()));
             assert_eq!(text, format!(" {action}<|im_end|>"));
-            assert_eq!(parse(&text, &results()), ParsedCompletion::new(None, action, true));
+            assert_eq!(parse(&text, &results(), Compat::Repaired), ParsedCompletion::new(None, action, true));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The trait of all prompt formats.
 
 use serde_json::Value;
-use webshop_env::{Action, Page};
+use webshop_env::{Action, Compat, Page};
 use webshop_lm::chat::{Message, Role};
 
 use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
@@ -48,7 +48,8 @@ pub(super) trait Format: Sync {
     /// show the same pages ignore `n_dropped`.
     fn messages(&self, conversation: &Conversation, n_dropped: usize) -> Vec<Message>;
 
-    fn parse(&self, completion: &Message, page: &Page) -> ParsedCompletion;
+    /// `rules` are those of the shop, by which it reads actions.
+    fn parse(&self, completion: &Message, page: &Page, rules: Compat) -> ParsedCompletion;
 
     fn render_action(&self, action: &Action) -> String;
 

@@ -41,7 +41,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
-use webshop_env::{Action, NoopReason, Page};
+use webshop_env::{Action, Compat, NoopReason, Page};
 use webshop_lm::chat::Message;
 
 use crate::next_action::example::{Example, rationale_of};
@@ -123,7 +123,7 @@ impl PromptFormat {
         conversation.add_observation(Observed { observation, available: page.available_actions(), noop });
     }
 
-    /// Adds and parses the completion of the current turn, whose page is `page`.
+    /// Adds and parses the completion of the current turn, whose page is `page`, by the rules of the shop.
     ///
     /// # Panics
     /// If no page was added since the last completion.
@@ -132,8 +132,9 @@ impl PromptFormat {
         conversation: &mut Conversation,
         completion: Message,
         page: &Page,
+        rules: Compat,
     ) -> ParsedCompletion {
-        let parsed = self.parse(&completion, page);
+        let parsed = self.parse(&completion, page, rules);
         conversation.add_completion(completion, parsed.action.clone());
         parsed
     }
@@ -183,9 +184,12 @@ impl PromptFormat {
         self.format().tools()
     }
 
-    /// Parses a completion given on `page`. Never fails: what cannot be parsed is a no-op.
-    pub fn parse(self, completion: &Message, page: &Page) -> ParsedCompletion {
-        self.format().parse(completion, page)
+    /// Parses a completion given on `page` of a shop with these rules. Never fails: what cannot be parsed is a no-op.
+    ///
+    /// Also a tool call is the action that its text `search[…]` or `click[…]` is to the shop. The formats of Shop-R1 name
+    /// their actions otherwise, which `rules` do not change.
+    pub fn parse(self, completion: &Message, page: &Page, rules: Compat) -> ParsedCompletion {
+        self.format().parse(completion, page, rules)
     }
 
     /// A completion as one text: a structured tool call is written as a model writes it.

@@ -58,7 +58,7 @@ impl Format for Ragen {
         messages
     }
 
-    fn parse(&self, completion: &Message, _page: &Page) -> ParsedCompletion {
+    fn parse(&self, completion: &Message, _page: &Page, rules: Compat) -> ParsedCompletion {
         let text = completion.content.trim();
         let parts = text.split_once("<think>").and_then(|(_, rest)| rest.split_once("</think>"));
         let parts = parts.and_then(|(thought, rest)| {
@@ -69,7 +69,7 @@ impl Format for Ragen {
             return ParsedCompletion::new(None, Action::Noop(NoopReason::Malformed), false);
         };
         let first = actions.split("||").map(str::trim).find(|action| !action.is_empty()).unwrap_or_default();
-        let action = Action::parse(first, Compat::Repaired);
+        let action = Action::parse(first, rules);
         ParsedCompletion::new(Some(thought.trim().to_owned()), action, true)
     }
 

@@ -18,7 +18,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use webshop_env::{Action, Node, NodeKind, NoopReason, Page};
+use webshop_env::{Action, Compat, Node, NodeKind, NoopReason, Page};
 use webshop_lm::chat::{Message, Role};
 
 use crate::next_action::action::NextAction;
@@ -87,7 +87,7 @@ impl Format for ShopR1 {
         prompt(&past.collect::<Vec<_>>(), &conversation.current().observation, self.0, n_dropped)
     }
 
-    fn parse(&self, completion: &Message, page: &Page) -> ParsedCompletion {
+    fn parse(&self, completion: &Message, page: &Page, _rules: Compat) -> ParsedCompletion {
         parse(completion.content.trim(), page)
     }
 

@@ -1,7 +1,7 @@
 //! Parsing and rendering of each prompt format.
 
 use serde_json::json;
-use webshop_env::{NoopReason, ResultItem, ResultsPage, SearchPage};
+use webshop_env::{Compat, NoopReason, ResultItem, ResultsPage, SearchPage};
 use webshop_products::{Cents, ProductId, ProductIdx};
 
 use super::*;
@@ -35,7 +35,7 @@ fn results() -> Page {
 }
 
 fn parse(prompt_format: PromptFormat, text: &str) -> ParsedCompletion {
-    prompt_format.parse(&Message::text(Role::Assistant, text), &door())
+    prompt_format.parse(&Message::text(Role::Assistant, text), &door(), Compat::Repaired)
 }
 
 /// Checks action, form and thought of a completion.
@@ -145,7 +145,22 @@ fn calls_in_the_text_and_beside_it_are_parsed() {
         arguments: json!({ "label": "x" }).as_object().cloned().unwrap(),
     };
     let message = Message { tool_calls: vec![call], ..Message::text(Role::Assistant, "") };
-    assert_eq!(PromptFormat::ToolCall.parse(&message, &door()).action, Action::Click("x".into()));
+    assert_eq!(
+        PromptFormat::ToolCall.parse(&message, &door(), Compat::Repaired).action,
+        Action::Click("x".into())
+    );
+}
+
+#[test]
+fn actions_are_read_by_the_rules_of_the_shop() {
+    let call = Action::Search("a [b]".into());
+    for prompt_format in [PromptFormat::Compact, PromptFormat::ToolCall, PromptFormat::VerlAgent] {
+        let text = prompt_format.render_completion("", &call);
+        let action =
+            |rules| prompt_format.parse(&Message::text(Role::Assistant, &text), &door(), rules).action;
+        assert_eq!(action(Compat::Repaired), call, "{prompt_format}");
+        assert_eq!(action(Compat::Original), Action::Noop(NoopReason::UnknownVerb), "{prompt_format}");
+    }
 }
 
 #[test]
@@ -159,7 +174,7 @@ fn completion_text_and_completion_message_are_inverse() {
         let beside = prompt_format.completion_message(parsed.trim(), "c7");
         assert_eq!((beside.content.as_str(), beside.tool_calls[0].id.as_str()), (thought, "c7"));
         assert_eq!(prompt_format.completion_text(&beside), parsed.trim());
-        assert_eq!(prompt_format.parse(&beside, &door()), parse(prompt_format, &parsed));
+        assert_eq!(prompt_format.parse(&beside, &door(), Compat::Repaired), parse(prompt_format, &parsed));
     }
     for text in ["no call", "<tool_call>\n{broken}\n</tool_call>"] {
         let message = prompt_format.completion_message(text, "c7");
@@ -207,7 +222,8 @@ fn shop_r1_needs_one_json_object_and_nothing_else() {
 fn shop_r1_searches_only_on_pages_with_a_search_bar() {
     let text =
         r#"{"rationale": "r", "action": {"type":"type_and_submit","name":"search_input","text":"lamp"}}"#;
-    let on = |page: &Page| ALL_PAGES.parse(&Message::text(Role::Assistant, text), page).action;
+    let on =
+        |page: &Page| ALL_PAGES.parse(&Message::text(Role::Assistant, text), page, Compat::Repaired).action;
     assert_eq!(on(&door()), Action::Search("lamp".into()));
     assert_eq!(on(&results()), Action::Noop(NoopReason::NotOnPage));
 }

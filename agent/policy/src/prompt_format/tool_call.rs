@@ -76,14 +76,14 @@ impl Format for ToolCalls {
         Some(tools())
     }
 
-    fn parse(&self, completion: &Message, _page: &Page) -> ParsedCompletion {
+    fn parse(&self, completion: &Message, _page: &Page, rules: Compat) -> ParsedCompletion {
         let text = &completion.content;
         let thought = text.split(OPENING).next().map(str::trim).filter(|thought| !thought.is_empty());
         let call = match completion.tool_calls.first() {
             Some(call) => Some((call.name.clone(), call.arguments.clone())),
             None => call_in(text),
         };
-        let action = call.and_then(|(name, arguments)| action_of(&name, &arguments));
+        let action = call.and_then(|(name, arguments)| action_of(&name, &arguments, rules));
         let is_well_formed = action.is_some();
         let action = action.unwrap_or(Action::Noop(NoopReason::Malformed));
         ParsedCompletion::new(thought.map(str::to_owned), action, is_well_formed)
@@ -150,7 +150,7 @@ fn call_in(text: &str) -> Option<(String, Map<String, Value>)> {
     Some((call["name"].as_str()?.to_owned(), call["arguments"].as_object()?.clone()))
 }
 
-fn action_of(name: &str, arguments: &Map<String, Value>) -> Option<Action> {
+fn action_of(name: &str, arguments: &Map<String, Value>, rules: Compat) -> Option<Action> {
     let argument = match name {
         "search" => arguments.get("query")?,
         "click" => arguments.get("label")?,
@@ -158,5 +158,5 @@ fn action_of(name: &str, arguments: &Map<String, Value>) -> Option<Action> {
     };
     // The action language is one line.
     let words = argument.as_str()?.replace('\n', " ");
-    Some(Action::parse(&format!("{name}[{words}]"), Compat::Repaired))
+    Some(Action::parse(&format!("{name}[{words}]"), rules))
 }

@@ -85,7 +85,7 @@ impl Format for VerlAgent {
         vec![Message::text(Role::User, text)]
     }
 
-    fn parse(&self, completion: &Message, _page: &Page) -> ParsedCompletion {
+    fn parse(&self, completion: &Message, _page: &Page, rules: Compat) -> ParsedCompletion {
         let text = completion.content.trim().to_lowercase();
         let thought = tags::between(&text, "<think>", "</think>").map(|thought| thought.trim().to_owned());
         let tagged = tags::between(&text, "<action>", "</action>");
@@ -94,7 +94,7 @@ impl Format for VerlAgent {
             let start = text.char_indices().rev().nth(LAST_CHARS - 1).map_or(0, |(at, _)| at);
             &text[start..]
         });
-        ParsedCompletion::new(thought, Action::parse(action.trim(), Compat::Repaired), is_well_formed)
+        ParsedCompletion::new(thought, Action::parse(action.trim(), rules), is_well_formed)
     }
 
     fn render_action(&self, action: &Action) -> String {

@@ -30,6 +30,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// The maximum mean wait that is not requested by the server.
 const MAX_WAIT: Duration = Duration::from_secs(60);
+/// The longest wait that a server can ask for.
+const MAX_REQUESTED: Duration = Duration::from_secs(300);
 
 /// The maximum characters of a server's message in errors.
 const MAX_CHARS: usize = 300;
@@ -232,10 +234,10 @@ fn wait(first: Duration, n_failed: u32, jitter: &mut ChaCha8Rng) -> Duration {
     half + mean.mul_f64(jitter.random::<f64>())
 }
 
-/// The wait that the server requests in seconds. The other form of the header, a date, is ignored.
+/// The wait that the server requests in seconds, at most [`MAX_REQUESTED`]. The other form of the header, a date, is ignored.
 fn requested_wait(response: &Response) -> Option<Duration> {
     let seconds: f64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    Some(Duration::try_from_secs_f64(seconds).ok()?.min(MAX_REQUESTED))
 }
 
 /// Whether the server runs on this machine, where proxies do not apply.

@@ -103,7 +103,8 @@ fn step(lane: &mut Lane, conversation: &mut Conversation, prompt_format: PromptF
     let view = lane.view(0);
     let message = reply.message(prompt_format, view.turn);
     let text = prompt_format.completion_text(&message);
-    let parsed = prompt_format.add_completion(conversation, message, view.page);
+    let rules = view.shop.config().compat;
+    let parsed = prompt_format.add_completion(conversation, message, view.page, rules);
     let mut decision = Decision::completed(text, parsed, None);
     if let Decision::Act { turn, .. } | Decision::Terminate { turn } = &mut decision {
         turn.stop = stop_reason;

@@ -1,7 +1,7 @@
 //! The products of a shop in their order.
 //!
 //! A [`Catalog`] is made once from [`RawData`] and never changes. Its order is the document order of the
-//! search index and the last tie-break everywhere.
+//! search index.
 
 pub(crate) mod cached;
 mod codec;

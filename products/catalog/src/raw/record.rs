@@ -29,7 +29,7 @@ pub(super) struct Record<T> {
     pub(super) content: Result<T, FieldProblem>,
 }
 
-/// Parses a record under its key.
+/// Parses a record under its key, which is its ASIN. In a list, where it has none, it belongs to no product.
 ///
 /// # Errors
 /// That it is not JSON.
@@ -42,8 +42,14 @@ pub(super) fn parse_record<T: DeserializeOwned>(
         Ok(record) => Ok(record),
         Err(_) => read_fields(serde_json::from_slice::<Value>(json)?),
     };
-    Ok(Record { asin: key.unwrap_or_else(no_asin), content })
+    Ok(match key {
+        Some(asin) => Record { asin, content },
+        None => Record { asin: no_asin(), content: Err(FieldProblem::new("", NO_KEY)) },
+    })
 }
+
+/// What is wrong with a record of instructions in a list.
+const NO_KEY: &str = "is in a list, without an ASIN; the file must be an object with ASINs as keys";
 
 /// Parses a product record, which holds its ASIN. Of a record that the original skips for its ASIN only the
 /// ASIN is read, because the original looks at no other field of it.

@@ -69,6 +69,13 @@ pub struct JudgementConfig {
     pub shops: usize,
 }
 
+impl JudgementConfig {
+    /// Whether goals of fresh shops are judged.
+    pub(crate) fn has_shops(&self) -> bool {
+        self.episodes > 0 && self.shops > 0
+    }
+}
+
 impl From<SplitName> for Split {
     fn from(name: SplitName) -> Self {
         match name {

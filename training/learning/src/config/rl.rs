@@ -36,7 +36,8 @@ pub struct RlConfig {
     pub minibatches: usize,
     /// Passes over each batch.
     pub epochs: usize,
-    /// Share of the gradient that comes from demonstrations, from 0 to 1. With 1 nothing is sampled.
+    /// Share of the gradient that comes from demonstrations, from 0 to 1. With 1 nothing is sampled. A batch whose rewards carry
+    /// no signal is learned from its demonstrations alone.
     pub demonstration_share: f64,
     /// Tokens of one forward and backward pass. Changes memory and speed; changes results only by rounding.
     pub micro_batch_tokens: usize,

@@ -4,8 +4,8 @@ use webshop_agent::PromptFormat;
 use webshop_env::Compat;
 
 use crate::config::{
-    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, ModelConfig, PromptConfig,
-    RlConfig, RlMode, SplitName, ValueConfig,
+    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, Method, ModelConfig,
+    PromptConfig, RlConfig, RlMode, SplitName, ValueConfig,
 };
 use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
 use crate::error::{Result, TrainingError};
@@ -144,9 +144,14 @@ impl Config {
         self.validate_curriculum()
     }
 
+    /// Whether the loss compares rewards with V*.
+    fn uses_values(&self) -> bool {
+        self.loss().advantage_source() == AdvantageSource::Value
+    }
+
     fn validate_credit(&self) -> Result<()> {
         let ValueConfig { forks, state_samples, credit, .. } = self.value;
-        let is_by_value = self.loss().advantage_source() == AdvantageSource::Value;
+        let is_by_value = self.uses_values();
         let kind = self.rl.loss.kind();
         let without_values = format!("`episode` with `{kind}`, which does not use V* here");
         require(credit == Credit::Episode || is_by_value, "value.credit", "state", &without_values)?;
@@ -291,6 +296,20 @@ impl Config {
         if rl.mode == RlMode::SingleStep && rl.reward != RlConfig::default().reward {
             let used = "the reward is `shop_r1.score`, with the parameters `shop_r1.reward`";
             warnings.push(format!("`rl.reward` is not used if `rl.mode` is `single_step`; {used}"));
+        }
+        if self.model.lora_rank > 0 && [self.warm_start.optimizer, rl.optimizer].contains(&Method::Muon) {
+            warnings.push(
+                "adapters are trained with AdamW: `muon` is for the matrices of the model, which are fixed if \
+                 `model.lora_rank` is above 0; set `optimizer` to `adamw` in `[warm_start]` and `[rl]`, with its learning rates"
+                    .to_owned(),
+            );
+        }
+        if rl.mode == RlMode::SingleStep && self.uses_values() && self.shop_r1.reward_scale == 1.0 {
+            warnings.push(format!(
+                "the rewards of single steps are up to 1001; V* of `{}` expects rewards up to 1, as with \
+                 `shop_r1.reward_scale` = 1/1001.1",
+                rl.loss.kind()
+            ));
         }
         if rl.loss.kind() == LossKind::Wsft && rl.batch_episodes < 8 {
             warnings.push(format!(

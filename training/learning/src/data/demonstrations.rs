@@ -52,8 +52,13 @@ pub(crate) struct Demonstrations<'a> {
     pub(crate) chat: Option<DemonstrationRenderer<'a>>,
     /// How prompts of the compact format show pages.
     pub(crate) prompt: PromptConfig,
-    /// Largest number of tokens of a sequence; longer demonstrations are not used.
+    /// Largest number of tokens of a sequence. Demonstrations past this limit or the next two are not used, since a
+    /// rollout would be cut off there.
     pub(crate) max_context: usize,
+    /// Largest number of tokens of a completion.
+    pub(crate) max_turn_tokens: usize,
+    /// Largest number of actions.
+    pub(crate) max_steps: usize,
     /// Who demonstrates what.
     pub(crate) config: &'a WarmStartConfig,
     /// Whether demonstrations with a reward below 1 are left out (filtered cloning).
@@ -150,15 +155,21 @@ impl Demonstrations<'_> {
         (goal.goal, self.task_set.shop_of(goal))
     }
 
-    /// The trajectory of an episode; `None` if the prompt format cannot render it or it exceeds the context.
+    /// The trajectory of an episode; `None` if the prompt format cannot render it or it exceeds a limit.
     fn fitting_trajectory(
         &self,
         shop: &Shop,
         goal: GoalId,
         turns: &[ExpertTurn],
     ) -> Result<Option<Trajectory>> {
-        let trajectory = self.trajectory(shop, goal, turns)?;
-        Ok(trajectory.filter(|trajectory| trajectory.longest_sequence() <= self.max_context))
+        if turns.len() > self.max_steps {
+            return Ok(None);
+        }
+        let fits = |trajectory: &Trajectory| {
+            trajectory.longest_sequence() <= self.max_context
+                && trajectory.longest_completion() <= self.max_turn_tokens
+        };
+        Ok(self.trajectory(shop, goal, turns)?.filter(fits))
     }
 
     /// The trajectory of an episode; `None` if the prompt format cannot render it.
@@ -280,6 +291,8 @@ mod tests {
             chat: None,
             prompt: prompt_config(config),
             max_context: config.prompt.max_context,
+            max_turn_tokens: config.prompt.max_turn_tokens,
+            max_steps: config.run.max_steps,
             config: &config.warm_start,
             only_successful: false,
             seed: Seed(0),

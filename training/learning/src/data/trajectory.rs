@@ -104,6 +104,11 @@ impl Trajectory {
         ends.zip(&self.starts).map(|(end, start)| end - start).max().unwrap_or(0)
     }
 
+    /// Number of tokens of its longest completion.
+    pub(crate) fn longest_completion(&self) -> usize {
+        self.sampled.split(|is_sampled| !is_sampled).map(<[bool]>::len).max().unwrap_or_default()
+    }
+
     /// Number of sampled tokens.
     pub(crate) fn n_sampled(&self) -> usize {
         self.behaviour_log_probs.len()

@@ -83,6 +83,8 @@ fn demonstrations(config: &Config, task_set: &TaskSet, policy: &PolicyModel) -> 
         chat: policy.demonstrator(config)?,
         prompt: prompt_config(config),
         max_context: config.prompt.max_context,
+        max_turn_tokens: config.prompt.max_turn_tokens,
+        max_steps: config.run.max_steps,
         config: &config.warm_start,
         only_successful: false,
         seed: Seed(config.seed),

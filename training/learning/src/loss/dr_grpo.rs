@@ -11,7 +11,8 @@
 //! Differences from [`crate::loss::Grpo`]: no division by the standard deviation, which favors goals with a
 //! success rate near 0 or 1, and none by the length of the episode, which favors long failures. Deviations
 //! from the paper: its sum over tokens is divided by the constant limit of generated tokens; here it is not
-//! divided, which only rescales the learning rate. The paper has no KL term; a coefficient of 0 disables it.
+//! divided, which only rescales the learning rate. The paper has no KL term; the one here is a mean over tokens beside
+//! a sum, so that it weighs less in longer episodes, and a coefficient of 0 disables it.
 
 use serde::{Deserialize, Serialize};
 

@@ -47,10 +47,7 @@ impl GroupStatistics {
 /// Fails if no group has two episodes. A group can have a single episode, if the others of its goal sampled
 /// no token; its standard deviation is 0.
 pub(crate) fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatistics>> {
-    let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for scored in batch {
-        groups.entry(scored.group).or_default().push(scored.reward);
-    }
+    let groups = rewards_of(batch);
     if groups.values().all(|rewards| rewards.len() < 2) {
         let problem =
             "no goal has two episodes, so that none can be compared; set `rl.group_size` to 2 or more";
@@ -59,6 +56,22 @@ pub(crate) fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupS
     let statistics: BTreeMap<usize, GroupStatistics> =
         groups.iter().map(|(&group, rewards)| (group, GroupStatistics::of(rewards))).collect();
     Ok(batch.iter().map(|scored| statistics[&scored.group]).collect())
+}
+
+/// Mean over groups of two or more of the standard deviation of their rewards; `None` without such a group.
+pub(crate) fn mean_spread(batch: &[Scored]) -> Option<f64> {
+    let groups = rewards_of(batch);
+    let compared = groups.values().filter(|rewards| rewards.len() > 1);
+    let spreads: Vec<f64> = compared.map(|rewards| GroupStatistics::of(rewards).std).collect();
+    (!spreads.is_empty()).then(|| spreads.iter().sum::<f64>() / spreads.len() as f64)
+}
+
+fn rewards_of(batch: &[Scored]) -> BTreeMap<usize, Vec<f64>> {
+    let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for scored in batch {
+        groups.entry(scored.group).or_default().push(scored.reward);
+    }
+    groups
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G episodes of a goal; `Segment::advantage`
 //! ```
 //!
-//! Ratios of whole sequences move little, so ε is small: the paper takes 3e-4 and 4e-4. Deviations: T counts
+//! Ratios of whole sequences move little, so ε is small: 3e-4 and 4e-4, as in the paper. Deviations: T counts
 //! the sampled tokens of all turns; the paper has no KL term; a coefficient of 0 disables it.
 
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct Gspo {
 
 impl Default for Gspo {
     fn default() -> Self {
-        Self { clip: Clip::default(), kl: KlTerm::default(), min_std: 0.0 }
+        Self { clip: Clip { low: 3e-4, high: 4e-4 }, kl: KlTerm::default(), min_std: 0.0 }
     }
 }
 

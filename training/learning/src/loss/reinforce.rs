@@ -9,9 +9,10 @@
 //! ```
 //!
 //! With [`Baseline::Value`] this is on-policy A*-PO without its KL ([`crate::loss::Apo`]), and credit by
-//! state is supported. Deviations from the paper: none. Episodes with r = b have no gradient and are left out
-//! of the forward and backward pass. Without a baseline, equal rewards other than 0 have a gradient: all
-//! sampled episodes become more likely.
+//! state is supported. Deviation from the paper: with `rl.minibatches` × `rl.epochs` above 1 only the first step
+//! on a batch is on the policy that sampled it, and nothing corrects the others. Episodes with r = b have no
+//! gradient and are left out of the forward and backward pass. Without a baseline, equal rewards other than 0
+//! have a gradient: all sampled episodes become more likely.
 
 use serde::{Deserialize, Serialize};
 

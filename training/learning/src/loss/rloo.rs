@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Deviations from the paper: the paper subtracts the KL from the reward; here it is a term of the loss
-//! ([`KlTerm`]), which a coefficient of 0 disables. An episode that is alone in its group has A = 0.
+//! ([`KlTerm`]), a mean over tokens beside a sum, so that it weighs less in longer episodes; a coefficient of 0
+//! disables it. Only the first of several steps on a batch is on the policy that sampled it. An episode that is alone in its group has A = 0.
 
 use serde::{Deserialize, Serialize};
 

@@ -65,6 +65,13 @@ pub(super) fn differentiate(
 
 /// Every loss, with every term it can have.
 fn all() -> Vec<Box<dyn Loss>> {
+    let mut all = with_values();
+    all.push(Box::new(Apo { beta2: 0.1, ratio_clip: OptionalClip(Some(CLIP)) }));
+    all
+}
+
+/// The losses whose gradient is that of their value; A*-PO's clip changes the gradient alone.
+fn with_values() -> Vec<Box<dyn Loss>> {
     let kl = |estimator| KlTerm { coefficient: 0.1, estimator };
     let (k2, k3) = (kl(KlEstimator::K2), kl(KlEstimator::K3));
     let wsft = |weighting, center| Wsft {
@@ -77,7 +84,6 @@ fn all() -> Vec<Box<dyn Loss>> {
     };
     vec![
         Box::new(Apo { beta2: 0.1, ratio_clip: NO_CLIP }),
-        Box::new(Apo { beta2: 0.1, ratio_clip: OptionalClip(Some(CLIP)) }),
         Box::new(ApoLagged { beta1: 0.5, beta2: 0.1 }),
         Box::new(wsft(Weighting::Normalized, Center::Batch)),
         Box::new(wsft(Weighting::Normalized, Center::Prompt)),
@@ -121,7 +127,12 @@ fn batch() -> Vec<Scored> {
     EPISODES.iter().map(episode).collect()
 }
 
-/// Log-probabilities of all 23 tokens.
+/// Log-probabilities of all 23 tokens under the policy, the reference, and the policy that sampled, which is so far from the first
+/// that some tokens are clipped.
+fn log_probs() -> [Vec<f64>; 3] {
+    [numbers(0.0, 7), numbers(0.3, 7), numbers(0.0, 5).iter().map(|log_prob| 2.0 * log_prob).collect()]
+}
+
 fn numbers(offset: f64, stride: usize) -> Vec<f64> {
     let n: usize = batch().iter().map(Scored::n_tokens).sum();
     (0..n).map(|i| -0.05 - 0.03 * ((i * stride) % 11) as f64 - offset).collect()
@@ -129,8 +140,8 @@ fn numbers(offset: f64, stride: usize) -> Vec<f64> {
 
 #[test]
 fn gradients_agree_with_finite_differences() {
-    let (policy, reference, behaviour) = (numbers(0.0, 7), numbers(0.3, 7), numbers(0.0, 5));
-    for loss_fn in all() {
+    let [policy, reference, behaviour] = log_probs();
+    for loss_fn in with_values() {
         let targets = targets_of(&*loss_fn, &batch());
         let (_, gradient) = differentiate(&*loss_fn, &targets, &policy, &reference, &behaviour);
         assert!(gradient.iter().any(|slope| *slope != 0.0), "{}", loss_fn.name());
@@ -148,8 +159,27 @@ fn gradients_agree_with_finite_differences() {
 }
 
 #[test]
+fn every_clip_acts_on_some_of_these_tokens() {
+    let [policy, reference, behaviour] = log_probs();
+    let mut clipped = Vec::new();
+    for loss_fn in all() {
+        let log_probs = LogProbs {
+            policy: tensor(&policy),
+            reference: tensor(&reference),
+            behaviour: tensor(&behaviour),
+        };
+        let term = summed_loss(&*loss_fn, &targets_of(&*loss_fn, &batch()), &log_probs).unwrap();
+        if term.n_clipped > 0 {
+            assert!(term.n_clipped < policy.len(), "{}", loss_fn.name());
+            clipped.push(loss_fn.name());
+        }
+    }
+    assert_eq!(clipped, ["grpo", "dr-grpo", "gspo", "gigpo", "ppo", "apo"]);
+}
+
+#[test]
 fn one_pass_of_eight_equals_eight_passes_of_one() {
-    let (policy, reference, behaviour) = (numbers(0.0, 7), numbers(0.3, 7), numbers(0.0, 5));
+    let [policy, reference, behaviour] = log_probs();
     for loss_fn in all() {
         let targets = targets_of(&*loss_fn, &batch());
         let (whole, together) = differentiate(&*loss_fn, &targets, &policy, &reference, &behaviour);
@@ -171,7 +201,7 @@ fn one_pass_of_eight_equals_eight_passes_of_one() {
 
 #[test]
 fn the_gradient_does_not_depend_on_the_order_of_the_batch() {
-    let (policy, reference, behaviour) = (numbers(0.0, 7), numbers(0.3, 7), numbers(0.0, 5));
+    let [policy, reference, behaviour] = log_probs();
     for loss_fn in all() {
         let (forward, mut backward) = (batch(), batch());
         backward.reverse();
@@ -223,6 +253,7 @@ fn a_batch_of_failures_has_no_gradient() {
 #[test]
 fn a_single_episode_has_a_signal_or_an_error() {
     let alone = [Scored::single_turn(0, 1.0, 0.5, 1)];
+    let mut without_signal = Vec::new();
     for loss_fn in all() {
         match loss_fn.prepare(&alone) {
             Ok(Prepared::Learn(targets)) => {
@@ -230,13 +261,15 @@ fn a_single_episode_has_a_signal_or_an_error() {
                 assert!(gradient[0] < 0.0, "{}: a success is made more likely", loss_fn.name());
             }
             // The mean of one value is that value.
-            Ok(Prepared::NoSignal) => assert!(["awr", "reinforce", "wsft"].contains(&loss_fn.name())),
+            Ok(Prepared::NoSignal) => without_signal.push(loss_fn.name()),
             Err(error) => {
                 assert_eq!(loss_fn.advantage_source(), AdvantageSource::Group);
                 assert!(error.to_string().contains("rl.group_size"), "{error}");
             }
         }
     }
+    // The exponential of `wsft` and the baseline of the batch for `reinforce`.
+    assert_eq!(without_signal, ["wsft", "awr", "reinforce"]);
 }
 
 #[test]

@@ -132,8 +132,6 @@ metrics! {
     TrainSkippedNoSignal = "train/skipped_no_signal",
     /// Steps so far that were skipped because a gradient was not finite.
     TrainSkippedNonFinite = "train/skipped_non_finite",
-    /// Share of demonstrated tokens that are the model's most likely ones.
-    TrainTokenAccuracy = "train/token_accuracy",
     /// Share of the step's goals whose V* was known before.
     ValueHitRate = "value/hit_rate",
     /// Share of the states that the step's episodes reached, first and last pages excluded, whose V* was

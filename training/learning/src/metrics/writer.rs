@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, TrainingError};
 use crate::metrics::events::EventsFile;
 use crate::metrics::{Metric, Record, Timing};
+use crate::run::atomic::write_atomically;
 
 /// Lengths of the metric files at a checkpoint; saved with it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +53,7 @@ impl MetricsWriter {
             header.push_str(&metric.tag(split));
         }
         let csv_lines = if position.records == 0 { 0 } else { position.records + 1 };
+        keep_columns(folder, split, &header, position.records)?;
         let mut writer = Self {
             split: split.into(),
             position,
@@ -90,6 +92,21 @@ impl MetricsWriter {
         self.events.sync()?;
         Ok(self.position)
     }
+}
+
+/// Writes the table of the first `n` records again if its columns are those of another version of this program.
+fn keep_columns(folder: &Path, split: &str, header: &str, n: u64) -> Result<()> {
+    let path = folder.join(METRICS_CSV);
+    let text = if n == 0 { None } else { std::fs::read_to_string(&path).ok() };
+    if text.as_deref().and_then(|text| text.lines().next()).is_none_or(|line| line == header) {
+        return Ok(());
+    }
+    let mut table = format!("{header}\n");
+    for record in read_records(folder, split)?.iter().take(n as usize) {
+        table += &record.csv();
+        table.push('\n');
+    }
+    write_atomically(&path, table.as_bytes())
 }
 
 /// All records of a run folder, in order; an incomplete last line is ignored.
@@ -191,6 +208,19 @@ mod tests {
         writer.write(&record(1), &timing(1)).unwrap();
         assert_eq!(read_records(folder.path(), "validation").unwrap(), [record(1)]);
         assert_eq!(read_timings(folder.path()).unwrap(), [timing(1)]);
+    }
+
+    #[test]
+    fn a_table_with_other_columns_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(METRICS_CSV);
+        let mut writer = MetricsWriter::open(folder.path(), "test", MetricsPosition::default()).unwrap();
+        writer.write(&record(1), &timing(1)).unwrap();
+        let position = writer.sync().unwrap();
+        let table = fs::read_to_string(&path).unwrap();
+        fs::write(&path, "step,phase,of_another_version\n1,learn,0.5\n").unwrap();
+        drop(MetricsWriter::open(folder.path(), "test", position).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), table);
     }
 
     #[test]

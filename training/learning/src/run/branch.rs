@@ -13,9 +13,10 @@ use crate::error::{Result, TrainingError};
 use crate::run::atomic::{PARTIAL, remove_if_there, sync_folder, write_atomically};
 use crate::run::checkpoint::names::CONFIG;
 use crate::run::folder::{Link, RunFolder, set};
+use crate::run::lock::LOCK;
 
 /// Entries that are not copied.
-const NOT_COPIED: [&str; 3] = [CONFIG, "summary.json", CHECKPOINTS];
+const NOT_COPIED: [&str; 4] = [CONFIG, "summary.json", CHECKPOINTS, LOCK];
 const CHECKPOINTS: &str = "checkpoints";
 
 /// Whether the warm start, or an evaluation during it, depends on the value of this full dotted key. Unknown

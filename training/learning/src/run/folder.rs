@@ -77,14 +77,17 @@ impl RunFolder {
         }
     }
 
-    /// Opens the folder of a run to resume it, and reads its configuration. Removes the remains of
-    /// interrupted writes.
+    /// Opens the folder of a run to resume it, and reads its configuration.
     pub fn resume(root: &Path) -> Result<(Self, Config)> {
         let (run, config) = Self::open(root)?;
         run.create_folders()?;
-        remove_partial(&run.root)?;
-        remove_partial(&run.checkpoints())?;
         Ok((run, config))
+    }
+
+    /// Removes the remains of interrupted writes. No other process may write.
+    pub(crate) fn remove_partial(&self) -> Result<()> {
+        remove_partial(&self.root)?;
+        remove_partial(&self.checkpoints())
     }
 
     /// Opens the folder of a run, which may be in progress, read-only, and reads its configuration.

@@ -6,3 +6,4 @@ pub(crate) mod checkpoint;
 pub(crate) mod clock;
 pub(crate) mod episodes;
 pub(crate) mod folder;
+pub(crate) mod lock;

@@ -36,6 +36,10 @@ pub struct Fingerprint {
     /// Digest of the examples of `shop_r1.data`; empty without a file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub examples: String,
+    /// Name of a loss that the configuration does not have ([`train_with_loss`](crate::train_with_loss)); empty without
+    /// one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub loss: String,
 }
 
 impl Fingerprint {
@@ -52,6 +56,7 @@ impl Fingerprint {
             base,
             compute,
             examples,
+            loss,
         } = self;
         let fields = [
             (environment, &other.environment, "`environment`, the version of the environment"),
@@ -64,12 +69,13 @@ impl Fingerprint {
             (base, &other.base, "`base`, the weights below the adapter"),
             (compute, &other.compute, "`compute`, the device, dtype and kernels"),
             (examples, &other.examples, "`examples`, the examples of `shop_r1.data`"),
+            (loss, &other.loss, "`loss`, the loss of a program that is not in the configuration"),
         ];
         fields.into_iter().filter(|(ours, theirs, _)| ours != theirs).map(|(.., name)| name).collect()
     }
 }
 
-/// The fingerprint of training on `task_set` with `tokenizer`; base, compute and examples are empty.
+/// The fingerprint of training on `task_set` with `tokenizer`; base, compute, examples and loss are empty.
 pub(crate) fn fingerprint(task_set: &TaskSet, tokenizer: &BpeTokenizer) -> Fingerprint {
     let digest = Sha256::digest(tokenizer.to_json());
     Fingerprint {
@@ -83,6 +89,7 @@ pub(crate) fn fingerprint(task_set: &TaskSet, tokenizer: &BpeTokenizer) -> Finge
         base: String::new(),
         compute: String::new(),
         examples: String::new(),
+        loss: String::new(),
     }
 }
 
@@ -103,6 +110,7 @@ mod tests {
             "base",
             "compute",
             "examples",
+            "loss",
         ];
         let read = |values: &dyn Fn(&str) -> String| -> Fingerprint {
             let json = fields.iter().map(|&field| (field.to_owned(), values(field).into())).collect();

@@ -209,12 +209,19 @@ fn train_command(base: Option<&Path>, shared: &[String]) -> String {
 
 /// Whether the evaluation of the arms of `common` depends on this key.
 fn is_read_by_evaluation(key: &str, common: &Config) -> bool {
-    let evaluated =
-        ["seed", "shop_r1.mix", "shop_r1.terminate_share", "shop_r1.eval_examples", "prompt.results_shown"];
+    let evaluated = [
+        "seed",
+        "shop_r1.mix",
+        "shop_r1.terminate_share",
+        "shop_r1.eval_examples",
+        "prompt.results_shown",
+        "run.max_steps",
+    ];
     let training_only = ["catalog.train_on_source", "catalog.auxiliary_shops", "evaluation.warm_start_every"];
-    // Validation shops have as many products as auxiliary ones.
-    let is_size = key == "catalog.auxiliary_products" && !common.evaluation.has_validation_shops();
-    let in_section = key.starts_with("catalog.") || key.starts_with("evaluation.");
+    // Validation shops and those of the judgement have as many products as auxiliary ones.
+    let has_shops = common.evaluation.has_validation_shops() || common.judgement.has_shops();
+    let is_size = key == "catalog.auxiliary_products" && !has_shops;
+    let in_section = ["catalog.", "evaluation.", "judgement."].iter().any(|section| key.starts_with(section));
     evaluated.contains(&key) || (in_section && !training_only.contains(&key) && !is_size)
 }
 
@@ -363,11 +370,16 @@ mod tests {
             "cannot be used: arm `wsft` changes `evaluation.episodes`, which decides how all arms are evaluated; \
              set it for all arms"
         );
-        // Validation shops are as large as auxiliary ones; test goals are of the catalog.
+        // Validation shops and fresh shops are as large as auxiliary ones; test goals are of the catalog.
         let size = "\"catalog.auxiliary_products=7\"]\nalone = true #";
+        let of_test_goals = |common: &str| {
+            let common = format!("[\"evaluation.split=test\"{common}]");
+            load(&TWO.replace("[\"rl.steps=7\"]", &common).replace("\"rl.steps=8\"", size))
+        };
         assert!(refusal("\"rl.steps=8\"", size).contains("changes `catalog.auxiliary_products`"));
-        let on_test_goals =
-            TWO.replace("[\"rl.steps=7\"]", "[\"evaluation.split=test\"]").replace("\"rl.steps=8\"", size);
-        assert!(load(&on_test_goals).is_ok());
+        assert!(of_test_goals("").is_err());
+        assert!(of_test_goals(", \"judgement.shops=0\"").is_ok());
+        let steps = "\"run.max_steps=7\"]\nalone = true #";
+        assert!(refusal("\"rl.steps=8\"", steps).contains("changes `run.max_steps`"));
     }
 }

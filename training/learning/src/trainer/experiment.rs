@@ -13,7 +13,7 @@ use crate::data::curriculum::check_stages;
 use crate::data::recorded_steps::RecordedSteps;
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::error::{Result, TrainingError};
-use crate::loss::AdvantageSource;
+use crate::loss::{AdvantageSource, Loss};
 use crate::metrics::MetricsWriter;
 use crate::model::critic::Critic;
 use crate::model::load::TrainedModel;
@@ -26,6 +26,7 @@ use crate::reward::malformed_turns;
 use crate::run::atomic::{read_json, write_json};
 use crate::run::checkpoint::names::{CRITIC, MODEL, OPTIMIZER};
 use crate::run::folder::{REFERENCE, RunFolder, step_name};
+use crate::run::lock::RunLock;
 use crate::setup::fingerprint::{Fingerprint, fingerprint};
 use crate::trainer::progress::{Progress, TrainerState};
 use crate::trainer::rollout_workers;
@@ -44,17 +45,23 @@ pub(super) struct Experiment<'a> {
     pub(super) policy: PolicyModel,
     /// Who makes training episodes; `None` for this process.
     pub(super) workers: Option<&'a dyn RolloutWorkers>,
+    /// The loss of a caller, in place of that of the configuration.
+    pub(super) own_loss: Option<&'a dyn Loss>,
+    _lock: RunLock,
 }
 
 impl<'a> Experiment<'a> {
     /// Opens a new run, or the one in `run` as its last checkpoint left it. The critic is that of the loss, if it
-    /// has one.
+    /// has one. Fails if another process trains in `run`.
     pub(super) fn open(
         compute: &'a Compute,
         config: &'a Config,
         run: &'a RunFolder,
         observer: &'a dyn Observer,
+        own_loss: Option<&'a dyn Loss>,
     ) -> Result<(Self, Progress, Weights)> {
+        let lock = RunLock::take(run)?;
+        run.remove_partial()?;
         network::check(&config.model, compute)?;
         let tasks = TaskSet::open(config)?;
         check_stages(&config.curriculum, &tasks)?;
@@ -79,7 +86,9 @@ impl<'a> Experiment<'a> {
         }
         let split = config.evaluation.split.to_string();
         let metrics = MetricsWriter::open(run.root(), &split, state.metrics)?;
-        let experiment = Self { config, compute, run, observer, tasks, recorded, policy, workers: None };
+        let (workers, _lock) = (None, lock);
+        let experiment =
+            Self { config, compute, run, observer, tasks, recorded, policy, workers, own_loss, _lock };
         experiment.keep_fingerprint()?;
         Ok((experiment, Progress::new(state, metrics), weights))
     }
@@ -92,6 +101,7 @@ impl<'a> Experiment<'a> {
             prompt: self.policy.prompt_version()?,
             compute: self.compute_kind(),
             examples: recorded.map_or_else(String::new, |steps| steps.digest().into()),
+            loss: self.own_loss.map_or_else(String::new, |loss| loss.name().into()),
             ..fingerprint(&self.tasks, &self.policy.tokenizer)
         };
         let path = self.run.fingerprint();
@@ -131,14 +141,21 @@ impl<'a> Experiment<'a> {
 
     /// Whether the loss needs V*. Cloning alone does not.
     pub(super) fn needs_values(&self) -> bool {
-        !self.config.rl.is_cloning_alone() && self.config.loss().advantage_source() == AdvantageSource::Value
+        let source =
+            self.own_loss.map_or_else(|| self.config.loss().advantage_source(), Loss::advantage_source);
+        !self.config.rl.is_cloning_alone() && source == AdvantageSource::Value
+    }
+
+    /// Whether goals are chosen by the spread of their reference rewards. Cloning alone draws none.
+    pub(super) fn chooses_by_spread(&self) -> bool {
+        !self.config.rl.is_cloning_alone() && self.config.value.keep_spread < 1.0
     }
 
     /// The number of training goals that RL on whole episodes draws from; `None` for all. It is limited if V* of goals is estimated,
     /// for the loss or to choose goals by spread, because that costs rollouts of each goal.
     pub(super) fn goal_limit(&self) -> Option<usize> {
         let value = &self.config.value;
-        (self.needs_values() || value.keep_spread < 1.0).then_some(value.goals)
+        (self.needs_values() || self.chooses_by_spread()).then_some(value.goals)
     }
 
     /// Whether the prompt format supports single steps.
@@ -293,7 +310,7 @@ mod tests {
             let config = Config::resolve("test", "", &keys(loss)).unwrap();
             let folder = tempfile::tempdir().unwrap();
             let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
-            let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent).unwrap();
+            let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent, None).unwrap();
             let n_training = ex.tasks.training().len();
             let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
             let per_product = config.rl.goals_per_product;
@@ -318,13 +335,13 @@ mod tests {
     #[test]
     fn the_parts_that_changed_are_named_when_a_run_is_resumed() {
         let (_folder, config, run, compute) = small_run();
-        Experiment::open(&compute, &config, &run, &Silent).unwrap();
+        Experiment::open(&compute, &config, &run, &Silent, None).unwrap();
         let path = run.fingerprint();
         let mut begun: Fingerprint = read_json(&path).unwrap();
         begun.rewards.push('x');
         begun.compute.push('x');
         write_json(&path, &begun).unwrap();
-        let Err(error) = Experiment::open(&compute, &config, &run, &Silent) else {
+        let Err(error) = Experiment::open(&compute, &config, &run, &Silent, None) else {
             panic!("the fingerprint differs")
         };
         let problem = "these changed since the run began, so that it cannot be resumed: `rewards`, the version of the \
@@ -335,7 +352,7 @@ mod tests {
     #[test]
     fn no_two_episodes_of_a_step_are_equal() {
         let (_folder, config, run, compute) = small_run();
-        let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent).unwrap();
+        let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent, None).unwrap();
         let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
         // A step that draws its first goal twice.
         let goals = [0, 1, 0].map(|place| source.tasks.training()[place]);
@@ -362,7 +379,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
         let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
-        let Err(error) = Experiment::open(&compute, &config, &run, &Silent) else {
+        let Err(error) = Experiment::open(&compute, &config, &run, &Silent, None) else {
             panic!("the last stage has no goal")
         };
         assert_eq!(

@@ -58,6 +58,7 @@ use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
 use crate::loss::step::CriticGradient;
+use crate::loss::{AdvantageSource, Loss};
 use crate::metrics::{Metric, Phase, Record};
 use crate::model::critic::Critic;
 use crate::model::gradient::Gradients;
@@ -132,7 +133,31 @@ pub fn train_on(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<RunSummary> {
-    train_by(None, compute, config, run, observer, stop)
+    train_by(Calls::default(), compute, config, run, observer, stop)
+}
+
+/// Like [`train_on`], with a loss of the caller in place of `rl.loss`. The run's `config.toml` does not have it: a run is
+/// resumed with the same loss, and `fingerprint.json` has its name.
+///
+/// Fails before any work if the loss needs a critic, and if it compares the episodes of a group with `rl.group_size` below 2.
+pub fn train_with_loss(
+    loss: &dyn Loss,
+    compute: &Compute,
+    config: &Config,
+    run: &RunFolder,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<RunSummary> {
+    let problem = match loss.advantage_source() {
+        AdvantageSource::Critic => "needs a critic, which only `ppo` has",
+        AdvantageSource::Group if config.rl.group_size < 2 => {
+            "compares rollouts of the same goal; set `rl.group_size` to 2 or more"
+        }
+        _ => {
+            return train_by(Calls { loss: Some(loss), workers: None }, compute, config, run, observer, stop);
+        }
+    };
+    Err(TrainingError::InvalidBatch { loss: loss.name(), problem: problem.into() })
 }
 
 /// Like [`train`], with training episodes that `workers` make.
@@ -147,19 +172,29 @@ pub fn train_with_workers(
     stop: &AtomicBool,
 ) -> Result<RunSummary> {
     rollout_workers::check(config, compute)?;
-    train_by(Some(workers), compute, config, run, observer, stop)
+    train_by(Calls { workers: Some(workers), loss: None }, compute, config, run, observer, stop)
+}
+
+/// What a caller provides besides the configuration.
+#[derive(Clone, Copy, Default)]
+struct Calls<'a> {
+    workers: Option<&'a dyn RolloutWorkers>,
+    loss: Option<&'a dyn Loss>,
 }
 
 fn train_by(
-    workers: Option<&dyn RolloutWorkers>,
+    calls: Calls<'_>,
     compute: &Compute,
     config: &Config,
     run: &RunFolder,
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<RunSummary> {
-    let (mut experiment, progress, weights) = Experiment::open(compute, config, run, observer)?;
-    experiment.workers = workers;
+    let (mut experiment, progress, weights) = Experiment::open(compute, config, run, observer, calls.loss)?;
+    experiment.workers = calls.workers;
+    if run.summary().exists() && progress.state.summary.learned.is_some() {
+        return Ok(progress.state.summary);
+    }
     let mut trainer = Trainer::new(&experiment, progress, weights, stop);
     trainer.warm_up()?;
     rl::run(&mut trainer)?;
@@ -186,7 +221,7 @@ pub fn warm_up(
     stop: &AtomicBool,
 ) -> Result<RunSummary> {
     let compute = cpu()?;
-    let (experiment, progress, weights) = Experiment::open(&compute, config, run, observer)?;
+    let (experiment, progress, weights) = Experiment::open(&compute, config, run, observer, None)?;
     let mut trainer = Trainer::new(&experiment, progress, weights, stop);
     trainer.warm_up()?;
     write_json(&run.summary(), &trainer.progress.state.summary)?;

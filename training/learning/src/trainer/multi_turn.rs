@@ -5,7 +5,7 @@ use webshop_evaluation::{Summary, Tally};
 
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::Trajectory;
-use crate::error::Result;
+use crate::error::{Result, TrainingError};
 use crate::loss::{Scored, ScoredTurn};
 use crate::metrics::Record;
 use crate::metrics::record::{record_malformed, record_rollout};
@@ -55,6 +55,12 @@ impl TaskSource for MultiTurn<'_> {
                 let (reward, v_star) = (self.ex.reward(episode), reference.v_star(goal));
                 rollouts.push(trajectory, Scored { group, reward, v_star, turns });
             }
+        }
+        if rollouts.batch.is_empty() {
+            return Err(TrainingError::NothingSampled {
+                n: episodes.len(),
+                max_context: self.ex.config.prompt.max_context,
+            });
         }
         rollouts.count_tokens(progress, record);
         record_rollout(record, &self.summary(&episodes), &rollouts.batch);

@@ -161,10 +161,10 @@ impl<'a> ReferencePolicy<'a> {
     /// Keeps the share `value.keep_spread` of the pool: the goals whose reference rewards have the largest
     /// spread.
     fn keep_widest_spread(&mut self, clock: &Clock) -> Result<Cost> {
-        let share = self.ex.config.value.keep_spread;
-        if share == 1.0 {
+        if !self.ex.chooses_by_spread() {
             return Ok(Cost::default());
         }
+        let share = self.ex.config.value.keep_spread;
         let pool = self.pool.clone();
         let cost = self.estimate(&pool, 0, clock)?;
         let spread = |goal: &TaskId| self.frozen.value(*goal).map_or(0.0, GoalValue::spread);
@@ -266,6 +266,7 @@ fn value_key(ex: &Experiment<'_>, reference: &Qwen2, since: u64, task_set: Strin
         temperature: rl.temperature,
         top_p: rl.top_p,
         single_step: (rl.mode == RlMode::SingleStep).then(|| ex.config.shop_r1.clone()),
+        examples: ex.recorded.as_ref().map_or_else(String::new, |steps| steps.digest().into()),
         compute: ex.compute_kind(),
     })
 }

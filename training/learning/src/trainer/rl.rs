@@ -7,6 +7,8 @@
 //! With `rl.demonstration_share = 1` the steps clone demonstrations and sample nothing: the control that tells what
 //! as much more of the warm start would have given.
 
+use std::ops::Range;
+
 use crate::config::RlConfig;
 use crate::data::demonstrations::cloning_gradient;
 use crate::data::task_set::TaskId;
@@ -14,7 +16,7 @@ use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
 use crate::loss::ppo::explained_variance;
 use crate::loss::step::{Criticized, LossGradient, Scoring, UpdateStatistics, loss_gradient};
-use crate::loss::{Loss, Prepared, Target, TargetStatistics};
+use crate::loss::{Loss, Prepared, Target, TargetStatistics, group};
 use crate::metrics::record::{record_targets, record_update};
 use crate::metrics::{Metric, Phase, Record};
 use crate::model::critic::Critic;
@@ -29,7 +31,8 @@ const MIN_NORMS: usize = 10;
 /// Trains until the steps are done or the token budget is spent.
 pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
     let (ex, first) = (trainer.ex, trainer.ex.first_rl_step());
-    let mut rl = Rl { config: &ex.config.rl, loss: ex.config.loss(), trainer };
+    let configured = ex.config.loss();
+    let mut rl = Rl { config: &ex.config.rl, loss: ex.own_loss.unwrap_or(&*configured), trainer };
     if rl.trainer.progress.state.step > first && rl.is_over() {
         return Ok(());
     }
@@ -48,7 +51,7 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
             reference = rl.reference()?;
         }
         if rl.config.is_cloning_alone() {
-            rl.clone_demonstrations(&mut record)?;
+            rl.clone_demonstrations(1.0, &mut record)?;
         } else {
             let goals = reference.draw_goals(step); // x
             reference.estimate_values(&goals, step, &mut rl.trainer.progress, &mut record)?; // V*(x)
@@ -63,11 +66,22 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
     Ok(())
 }
 
+/// `n` episodes in `n_parts` minibatches that differ by one episode at most; in fewer if there are not so many.
+fn parts(n: usize, n_parts: usize) -> Vec<Range<usize>> {
+    let n_parts = n_parts.min(n);
+    (0..n_parts).map(|part| (part * n).div_ceil(n_parts)..((part + 1) * n).div_ceil(n_parts)).collect()
+}
+
+/// Demonstrations beside `n` rollouts.
+fn n_demonstrated(n: usize, share: f64) -> usize {
+    ((n as f64 * share).round() as usize).max(1)
+}
+
 /// The RL phase of a run.
 struct Rl<'t, 'a> {
     trainer: &'t mut Trainer<'a>,
     config: &'t RlConfig,
-    loss: Box<dyn Loss>,
+    loss: &'t dyn Loss,
 }
 
 impl<'a> Rl<'_, 'a> {
@@ -142,11 +156,18 @@ impl<'a> Rl<'_, 'a> {
         record: &mut Record,
     ) -> Result<()> {
         let lr = self.lr();
+        if let Some(spread) = group::mean_spread(&rollouts.scored) {
+            record.set(Metric::TrainGroupSpread, spread);
+        }
         let Prepared::Learn(targets) = self.loss.prepare(&rollouts.scored)? else {
             let state = &mut self.trainer.progress.state;
             state.skipped_no_signal += 1;
             record.set(Metric::TrainSkippedNoSignal, state.skipped_no_signal as f64);
-            return Ok(());
+            // Demonstrations have a signal whatever the rewards are.
+            return match self.config.demonstration_share {
+                0.0 => Ok(()),
+                share => self.clone_demonstrations(share, record),
+            };
         };
         record.set(Metric::TrainLr, lr);
         record_targets(record, &TargetStatistics::of(&targets));
@@ -156,14 +177,14 @@ impl<'a> Rl<'_, 'a> {
             record.set(Metric::TrainExplainedVariance, share);
         }
         let began = self.trainer.progress.clock.seconds();
-        let size = rollouts.batch.len().div_ceil(self.config.minibatches);
+        let minibatches = parts(rollouts.batch.len(), self.config.minibatches);
         let value_lr = self.config.loss.with_critic().map_or(0.0, |loss| loss.value_lr);
         let (mut statistics, mut norms, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         let mut n_tokens = 0;
         for epoch in 0..self.config.epochs {
-            let minibatches = rollouts.batch.chunks(size).zip(targets.chunks(size));
-            for (place, (batch, targets)) in minibatches.enumerate() {
+            for (place, part) in minibatches.iter().enumerate() {
                 let place = (epoch * self.config.minibatches + place) as u64;
+                let (batch, targets) = (&rollouts.batch[part.clone()], &targets[part.clone()]);
                 let Some(of_loss) = self.gradient(reference, batch, targets, place)? else {
                     continue;
                 };
@@ -194,18 +215,16 @@ impl<'a> Rl<'_, 'a> {
         Ok(())
     }
 
-    /// The optimizer steps of one batch, each pass of which has as many demonstrations as it would have rollouts, and others
-    /// than the pass before. Their completions count as tokens, so that budgets of tokens hold for cloning too.
-    fn clone_demonstrations(&mut self, record: &mut Record) -> Result<()> {
-        let lr = self.lr();
-        let size = self.config.batch_episodes.div_ceil(self.config.minibatches);
+    /// The optimizer steps of one batch on demonstrations alone, each pass of which has `share` times as many as it would have
+    /// rollouts, and others than the pass before. Their completions count as tokens, so that budgets of tokens hold for
+    /// cloning too.
+    fn clone_demonstrations(&mut self, share: f64, record: &mut Record) -> Result<()> {
+        let (lr, page_weight) = (self.lr(), self.trainer.ex.config.warm_start.page_weight);
+        let size = n_demonstrated(self.config.batch_episodes.div_ceil(self.config.minibatches), share);
         let (mut losses, mut norms) = (Vec::new(), Vec::new());
         for place in 0..self.updates_per_step() {
             let batch = self.demonstrations(place, size)?;
-            if batch.is_empty() {
-                return Err(TrainingError::NothingToClone { step: self.trainer.progress.state.step });
-            }
-            let (loss, norm) = sft::clone_batch(self.trainer, &batch, 0.0, lr, self.grad_clip())?;
+            let (loss, norm) = sft::clone_batch(self.trainer, &batch, page_weight, lr, self.grad_clip())?;
             self.trainer.progress.state.tokens += batch.iter().map(|one| one.n_sampled() as u64).sum::<u64>();
             losses.push(loss);
             norms.extend(norm);
@@ -224,10 +243,12 @@ impl<'a> Rl<'_, 'a> {
         (self.config.epochs * self.config.minibatches) as u64
     }
 
-    /// About `n` demonstrations for the optimizer step with number `place` of the current batch.
+    /// About `n` demonstrations, at least one, for the optimizer step with number `place` of the current batch.
     fn demonstrations(&self, place: u64, n: usize) -> Result<Vec<Trajectory>> {
         let Trainer { ex, progress, .. } = &*self.trainer;
-        sft::demonstrations(ex, MIXED_STEP + progress.state.step * self.updates_per_step() + place, n)
+        let step = progress.state.step;
+        let found = sft::demonstrations(ex, MIXED_STEP + step * self.updates_per_step() + place, n)?;
+        if found.is_empty() { Err(TrainingError::NothingToClone { step }) } else { Ok(found) }
     }
 
     /// The learning rate of the current batch.
@@ -249,21 +270,20 @@ impl<'a> Rl<'_, 'a> {
         let share = 1.0 / targets.len() as f64;
         let targets: Vec<Target> = targets.iter().map(|target| Target { share, ..target.clone() }).collect();
         let scoring = Scoring { sampler: ex.sampler()?, limit_tokens: self.config.micro_batch_tokens };
-        let loss = self.loss.as_ref();
         let head = self.trainer.critic.as_ref().map(Critic::head).transpose()?;
         let coefficient = self.config.loss.with_critic().map_or(0.0, |loss| loss.vf_coef);
         let critic = head.as_ref().map(|head| Criticized { head, coefficient });
         let Some(mut of_loss) =
-            loss_gradient(policy, reference.network(), loss, batch, &targets, critic, scoring)?
+            loss_gradient(policy, reference.network(), self.loss, batch, &targets, critic, scoring)?
         else {
             return Ok(None);
         };
         let demonstrated = self.config.demonstration_share;
         if demonstrated > 0.0 {
-            let n = ((batch.len() as f64 * demonstrated).round() as usize).max(1);
-            let demonstrations = self.demonstrations(place, n)?;
+            let demonstrations = self.demonstrations(place, n_demonstrated(batch.len(), demonstrated))?;
+            let page_weight = ex.config.warm_start.page_weight;
             let (cloning, _) =
-                cloning_gradient(policy, &demonstrations, 0.0, self.config.micro_batch_tokens)?;
+                cloning_gradient(policy, &demonstrations, page_weight, self.config.micro_batch_tokens)?;
             of_loss.gradients.mix(demonstrated, &cloning)?;
             of_loss.n_tokens += demonstrations.iter().map(|one| one.ids.len()).sum::<usize>();
         }
@@ -321,4 +341,16 @@ impl<'a> Rl<'_, 'a> {
 /// The mean of `numbers`; 0 for none.
 fn mean(numbers: &[f64]) -> f64 {
     numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minibatches_hold_every_episode_once_and_are_alike() {
+        assert_eq!(parts(8, 4), [0..2, 2..4, 4..6, 6..8]);
+        assert_eq!(parts(10, 4), [0..3, 3..5, 5..8, 8..10]);
+        assert_eq!(parts(2, 4), [0..1, 1..2]);
+    }
 }

@@ -77,6 +77,8 @@ pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result
             chat: ex.policy.demonstrator(ex.config)?,
             prompt: prompt_config(ex.config),
             max_context: ex.config.prompt.max_context,
+            max_turn_tokens: ex.config.prompt.max_turn_tokens,
+            max_steps: ex.config.run.max_steps,
             config,
             only_successful: config.is_filtered(step),
             seed: ex.seed(),

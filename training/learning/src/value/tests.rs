@@ -30,6 +30,7 @@ fn key() -> ValueKey {
         temperature: 1.0,
         top_p: 1.0,
         single_step: None,
+        examples: String::new(),
         compute: String::new(),
     }
 }

@@ -142,7 +142,7 @@ impl<'a> Recordings<'a> {
         let turns = turns.into_iter();
         let turns = turns.filter(|(_, completion)| completion.content.trim() != ACKNOWLEDGEMENT);
         let steps = turns.map(|(shown, completion)| {
-            let parsed = parse_react(completion.content.trim());
+            let parsed = parse_react(completion.content.trim(), Compat::Repaired);
             let thought = parsed.thought.filter(|thought| !thought.is_empty());
             let rationale = thought.unwrap_or_else(|| rationale_of("", &parsed.action));
             (ShownPage::read(&shown), rationale, parsed.action)

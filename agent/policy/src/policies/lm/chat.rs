@@ -329,7 +329,8 @@ impl TurnEncoder for ChatEncoder<'_> {
         lane.last_id = ids.last().copied();
         let completion = Message::text(Role::Assistant, text.as_str());
         let prompt_format = self.format.prompt_format;
-        let parsed = prompt_format.add_completion(&mut lane.conversation, completion, view.page);
+        let rules = view.shop.config().compat;
+        let parsed = prompt_format.add_completion(&mut lane.conversation, completion, view.page, rules);
         (text, parsed)
     }
 }

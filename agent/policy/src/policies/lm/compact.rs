@@ -85,7 +85,7 @@ impl TurnEncoder for CompactEncoder<'_> {
 
     fn decode(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, ParsedCompletion) {
         let text = self.tokenizer.decode(ids);
-        let parsed = parse(&text, view.page);
+        let parsed = parse(&text, view.page, view.shop.config().compat);
         (text, parsed)
     }
 }

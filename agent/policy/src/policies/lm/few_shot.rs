@@ -92,6 +92,7 @@ impl FewShot {
         max_steps: u32,
     ) -> bool {
         let instruction = Arc::clone(&shop.goals().get(goal).instruction);
+        let rules = shop.config().compat;
         let mut conversation = Conversation::new(instruction, max_steps);
         let mut example = Vec::new();
         for (turn, before) in
@@ -108,7 +109,7 @@ impl FewShot {
             let text = prompt_format.render_completion(&thought, &turn.action);
             let completion = Message::text(Role::Assistant, text);
             example.push(completion.clone());
-            let parsed = prompt_format.add_completion(&mut conversation, completion, &before.page);
+            let parsed = prompt_format.add_completion(&mut conversation, completion, &before.page, rules);
             if !parsed.is_well_formed || parsed.action != turn.action {
                 return false;
             }

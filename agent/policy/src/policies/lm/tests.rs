@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, json};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use webshop_env::{EnvConfig, Shop, ShopEnv};
+use webshop_env::{Compat, EnvConfig, Shop, ShopEnv};
 use webshop_lm::chat::{ChatTemplate, TemplateInput};
 use webshop_lm::chat::{Message, Role};
 use webshop_lm::{Context, Decoder, Qwen2, Qwen2Config, Sampler, StopReason};
@@ -190,6 +190,7 @@ fn demonstrations_have_the_tokens_of_a_rollout() {
                     &mut conversation,
                     Message::text(Role::Assistant, text),
                     env.page(),
+                    Compat::Repaired,
                 );
                 assert_eq!(parsed.action, turn.action, "{prompt_format}");
                 env.step(&turn.action);
@@ -232,10 +233,9 @@ fn tokens_are_those_of_the_template() {
                 assert_eq!(context, rendered.unwrap(), "{prompt_format}");
                 context += &tokenizer.decode(&tokens.completion.ids);
                 let completion = Message::text(Role::Assistant, turn.agent.completion.clone().unwrap());
-                assert_eq!(
-                    prompt_format.add_completion(&mut conversation, completion, env.page()).action,
-                    turn.action
-                );
+                let parsed =
+                    prompt_format.add_completion(&mut conversation, completion, env.page(), Compat::Repaired);
+                assert_eq!(parsed.action, turn.action);
                 noop = env.step(&turn.action).info.noop;
             }
         }

@@ -111,6 +111,7 @@ fn a_run_killed_at_any_instant_of_saving_resumes_from_a_whole_checkpoint() {
     make_link("step-000002", &checkpoints.join(".partial-last")).unwrap();
 
     let (run, _) = RunFolder::resume(run.root()).unwrap();
+    run.remove_partial().unwrap();
     assert_eq!(run.last_checkpoint().unwrap(), Some(first));
     assert_eq!(names(&checkpoints), ["last", "step-000001", "step-000002"]);
     let second = run.save_checkpoint(2, &(), write_model("b")).unwrap();
