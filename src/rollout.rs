@@ -28,7 +28,7 @@ pub(crate) use recorded::{in_order, of_recorded};
 pub(crate) use tasks::Tasks;
 
 /// Flags that `--site` excludes, by clap's ids.
-const NOT_AT_A_SITE: [&str; 17] = [
+const NOT_AT_A_SITE: [&str; 18] = [
     "base_url",
     "checkpoint",
     "source",
@@ -41,6 +41,7 @@ const NOT_AT_A_SITE: [&str; 17] = [
     "split_rule",
     "prompt_format",
     "temperature",
+    "top_p",
     "max_context",
     "max_turn_tokens",
     "constrained",

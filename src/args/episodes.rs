@@ -72,6 +72,10 @@ pub(crate) struct SamplingArgs {
     /// Sampling temperature; 0 is greedy [default: the checkpoint's; 1 for a model behind a server]
     #[arg(long, value_name = "T")]
     pub(crate) temperature: Option<f64>,
+    /// Nucleus sampling: tokens are drawn from the most probable ones whose probabilities sum to P [default: the
+    /// checkpoint's; 1 for a model behind a server]
+    #[arg(long, value_name = "P")]
+    pub(crate) top_p: Option<f64>,
     /// Maximum context in tokens: prompts and completions together [default: the checkpoint's; 8192 for a
     /// chat model]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -107,6 +111,7 @@ impl SamplingArgs {
         GenerationOptions {
             prompt_format,
             temperature: self.temperature,
+            top_p: self.top_p,
             max_context: self.max_context.map(|n| n as usize),
             max_turn_tokens: self.max_turn_tokens.map(|n| n as usize),
             constrained: false,

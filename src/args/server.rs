@@ -25,9 +25,6 @@ pub(crate) struct ServerArgs {
     /// Environment variable that holds the API key; no key is sent if it is not set
     #[arg(long, value_name = "VAR", default_value = "OPENAI_API_KEY", requires = "base_url")]
     api_key_env: String,
-    /// Nucleus sampling: tokens are drawn from the most probable ones whose probabilities sum to P
-    #[arg(long, value_name = "P", default_value_t = 1.0, requires = "base_url")]
-    top_p: f64,
     /// Additional fields of each request, as one JSON object; a field set to null is not sent. Recordings do
     /// not contain them
     #[arg(long, value_name = "JSON", value_parser = json_object, requires = "base_url")]
@@ -69,13 +66,14 @@ impl ServerArgs {
             temperature >= 0.0 && temperature.is_finite(),
             "`--temperature` must be a number of at least 0"
         );
-        ensure!(self.top_p > 0.0 && self.top_p <= 1.0, "`--top-p` must be above 0 and at most 1");
+        let top_p = sampling.top_p.unwrap_or(1.0);
+        ensure!(top_p > 0.0 && top_p <= 1.0, "`--top-p` must be above 0 and at most 1");
         let endpoint = Endpoint::parse(base, self.key()?)?;
         let max_tokens = sampling.max_turn_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
         let config = RequestConfig {
             model: model.clone(),
             prompt_format: dialect,
-            sampling: Sampling { temperature, top_p: self.top_p, max_tokens, seed },
+            sampling: Sampling { temperature, top_p, max_tokens, seed },
             extra_body: self.extra_body.clone().unwrap_or_default(),
             concurrency: usize::from(self.concurrency),
             request_timeout: self.request_timeout,

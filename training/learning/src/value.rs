@@ -29,6 +29,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use webshop_products::hex;
 
 use crate::config::ShopR1Config;
 use crate::error::Result;
@@ -98,7 +99,7 @@ impl ValueKey {
     /// SHA-256 of its JSON, 64 hexadecimal digits.
     pub(crate) fn digest(&self) -> String {
         let json = serde_json::to_vec(self).expect("a key has no map with other keys than strings");
-        Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(json))
     }
 }
 

@@ -30,7 +30,7 @@ use candle_core::{DType, Device, Tensor, Var};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 use sha2::{Digest, Sha256};
-use webshop_products::Seed;
+use webshop_products::{Seed, hex};
 
 use crate::purpose;
 
@@ -153,7 +153,7 @@ impl Qwen2 {
                 hash.update(value.to_le_bytes());
             }
         }
-        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex(&hash.finalize()))
     }
 
     /// A snapshot of the weights for generation.

@@ -52,12 +52,10 @@ pub(crate) struct Demonstrations<'a> {
     pub(crate) chat: Option<DemonstrationRenderer<'a>>,
     /// How prompts of the compact format show pages.
     pub(crate) prompt: PromptConfig,
-    /// Largest number of tokens of a sequence. Demonstrations past this limit or the next two are not used, since a
-    /// rollout would be cut off there.
+    /// Largest numbers of tokens of a sequence and of a completion, and of actions. Demonstrations that exceed one are
+    /// not used, since a rollout would be cut off there.
     pub(crate) max_context: usize,
-    /// Largest number of tokens of a completion.
     pub(crate) max_turn_tokens: usize,
-    /// Largest number of actions.
     pub(crate) max_steps: usize,
     /// Who demonstrates what.
     pub(crate) config: &'a WarmStartConfig,
@@ -162,11 +160,9 @@ impl Demonstrations<'_> {
         goal: GoalId,
         turns: &[ExpertTurn],
     ) -> Result<Option<Trajectory>> {
-        if turns.len() > self.max_steps {
-            return Ok(None);
-        }
         let fits = |trajectory: &Trajectory| {
-            trajectory.longest_sequence() <= self.max_context
+            turns.len() <= self.max_steps
+                && trajectory.longest_sequence() <= self.max_context
                 && trajectory.longest_completion() <= self.max_turn_tokens
         };
         Ok(self.trajectory(shop, goal, turns)?.filter(fits))

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use webshop_agent::next_action::Example;
-use webshop_products::GoalId;
+use webshop_products::{GoalId, hex};
 
 use crate::data::task_set::TaskId;
 use crate::error::{Result, TrainingError};
@@ -48,7 +48,7 @@ impl RecordedSteps {
         if examples.is_empty() {
             return Err(TrainingError::bad_file(path, "it has no example of the split `train`"));
         }
-        let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&hash.finalize());
         let address = |number| TaskId { shop: 0, goal: GoalId(number) };
         let addresses = (0..examples.len() as u32).map(address).collect();
         Ok(Self { examples, addresses, digest })

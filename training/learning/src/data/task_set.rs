@@ -12,7 +12,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use webshop_agent::EpisodeCoordinates;
 use webshop_env::Shop;
-use webshop_products::{GoalId, ProductIdx, Seed, Split};
+use webshop_products::{GoalId, ProductIdx, Seed, Split, hex};
 
 use crate::config::{AuxiliarySource, Config, EvaluationConfig};
 use crate::data::generated_shops::{auxiliary_shops, validation_shops};
@@ -194,7 +194,7 @@ fn digest(shops: &[Arc<Shop>]) -> String {
     for shop in shops {
         hash.update(shop.goals().fingerprint());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }
 
 /// The training goals: those of the auxiliary shops, of each product up to `per_product` that are drawn anew for each shop,

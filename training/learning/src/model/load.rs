@@ -52,6 +52,8 @@ pub struct GenerationOptions {
     pub prompt_format: Option<PromptFormat>,
     /// Sampling temperature; 0 is greedy.
     pub temperature: Option<f64>,
+    /// Nucleus of the samples, above 0 and at most 1.
+    pub top_p: Option<f64>,
     /// Tokens of a context.
     pub max_context: Option<usize>,
     /// Tokens of a completion.
@@ -108,7 +110,8 @@ impl TrainedModel {
         }
     }
 
-    /// Puts the model on the device of `compute` and frees its training weights.
+    /// Puts the model on the device of `compute` and frees its training weights. Fails for a context of `options` that is longer
+    /// than the model's.
     pub fn into_policy(self, options: GenerationOptions, compute: &Compute) -> Result<LoadedPolicy> {
         let prompt_format = options.prompt_format.unwrap_or_else(|| self.prompt_format());
         let positions = self.model.config().max_position_embeddings;
@@ -129,9 +132,14 @@ impl TrainedModel {
         };
         let evaluation = &self.config.evaluation;
         let temperature = options.temperature.unwrap_or(evaluation.temperature);
+        let top_p = options.top_p.unwrap_or(evaluation.top_p);
+        if let Some(asked) = options.max_context.filter(|asked| *asked > positions) {
+            let problem = format!("must be at most {positions}, the positions of the model, not {asked}");
+            return Err(TrainingError::InvalidValue { key: "prompt.max_context".into(), problem });
+        }
         let config = LmConfig {
             prompt: prompt_config(&self.config),
-            sampler: Sampler::new(temperature as f32, evaluation.top_p as f32)?,
+            sampler: Sampler::new(temperature as f32, top_p as f32)?,
             max_context: options.max_context.unwrap_or(max_context).min(positions),
             max_turn_tokens: options.max_turn_tokens.unwrap_or(max_turn_tokens),
             constrained: options.constrained,

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! config.toml  cmdline.txt  fingerprint.json  summary.json  baselines.json  judgement.json  value.json
-//! metrics.jsonl  metrics.csv  timings.jsonl  events.out.tfevents.webshop
+//! metrics.jsonl  metrics.csv  timings.jsonl  events.out.tfevents.webshop  lock
 //! report.html  curve.svg  episode.svg  episodes/*.jsonl  completions/*.jsonl
 //! checkpoints/step-000100/   model/  optimizer.safetensors  trainer_state.json
 //! checkpoints/last           link to the newest checkpoint

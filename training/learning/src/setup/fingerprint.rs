@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use webshop_agent::compact::PROMPT_VERSION;
 use webshop_env::ENVIRONMENT_ID;
 use webshop_lm::BpeTokenizer;
+use webshop_products::hex;
 
 use crate::data::task_set::TaskSet;
 
@@ -85,7 +86,7 @@ pub(crate) fn fingerprint(task_set: &TaskSet, tokenizer: &BpeTokenizer) -> Finge
         goals: task_set.shop().goals().fingerprint().into(),
         task_set: task_set.fingerprint(),
         validation: task_set.validation_fingerprint(),
-        tokenizer: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        tokenizer: hex(&digest),
         base: String::new(),
         compute: String::new(),
         examples: String::new(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use webshop_products::GoalId;
+use webshop_products::{GoalId, hex};
 
 use crate::error::{Result, TrainingError};
 use crate::metrics::{Record, Timing, read_records, read_timings};
@@ -163,5 +163,5 @@ fn digest(folder: &Path) -> Result<String> {
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&hash.finalize()))
 }

@@ -57,6 +57,9 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
             reference.estimate_values(&goals, step, &mut rl.trainer.progress, &mut record)?; // V*(x)
             let mut rollouts = rl.sample(&reference, &goals, &mut record)?; // y ~ π(·|x), r(x, y)
             rl.set_critic_values(&mut rollouts)?; // V(s)
+            if let Some(spread) = group::mean_spread(&rollouts.scored) {
+                record.set(Metric::TrainGroupSpread, spread);
+            }
             rl.learn(&reference, &rollouts, &mut record)?; // A = r − V*, θ ← θ − η ∇L
             rl.advance_curriculum(step, &mut record);
         }
@@ -156,18 +159,8 @@ impl<'a> Rl<'_, 'a> {
         record: &mut Record,
     ) -> Result<()> {
         let lr = self.lr();
-        if let Some(spread) = group::mean_spread(&rollouts.scored) {
-            record.set(Metric::TrainGroupSpread, spread);
-        }
         let Prepared::Learn(targets) = self.loss.prepare(&rollouts.scored)? else {
-            let state = &mut self.trainer.progress.state;
-            state.skipped_no_signal += 1;
-            record.set(Metric::TrainSkippedNoSignal, state.skipped_no_signal as f64);
-            // Demonstrations have a signal whatever the rewards are.
-            return match self.config.demonstration_share {
-                0.0 => Ok(()),
-                share => self.clone_demonstrations(share, record),
-            };
+            return self.learn_without_signal(record);
         };
         record.set(Metric::TrainLr, lr);
         record_targets(record, &TargetStatistics::of(&targets));
@@ -213,6 +206,17 @@ impl<'a> Rl<'_, 'a> {
             progress.throughput.trained(n_tokens, seconds);
         }
         Ok(())
+    }
+
+    /// Counts a batch without a signal. Demonstrations have one whatever the rewards are.
+    fn learn_without_signal(&mut self, record: &mut Record) -> Result<()> {
+        let state = &mut self.trainer.progress.state;
+        state.skipped_no_signal += 1;
+        record.set(Metric::TrainSkippedNoSignal, state.skipped_no_signal as f64);
+        match self.config.demonstration_share {
+            0.0 => Ok(()),
+            share => self.clone_demonstrations(share, record),
+        }
     }
 
     /// The optimizer steps of one batch on demonstrations alone, each pass of which has `share` times as many as it would have
