@@ -9,8 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 use std::sync::Arc;
 use webshop_env::{
-    Action, Compat, EnvConfig, NoopReason, ObservationMode, Page, RewardBreakdown, Session as State, ShopEnv,
-    StepInfo,
+    Action, Compat, NoopReason, ObservationMode, Page, RewardBreakdown, Session as State, ShopEnv, StepInfo,
 };
 
 /// What `pickle` calls to make a session again, and its arguments: the shop and the snapshot.

@@ -22,6 +22,7 @@ mod store;
 pub(crate) mod stored;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -84,6 +85,8 @@ pub struct Sessions {
 struct Table {
     entries: BTreeMap<SessionId, Entry>,
     next_ordinal: u64,
+    /// Sessions that are being made.
+    reserved: usize,
 }
 
 #[derive(Debug)]
@@ -140,7 +143,7 @@ impl Sessions {
         let (store, Contents { next_ordinal, sessions: stored }) = Store::open(folder, &shop)?;
         let store = Arc::new(store);
         let sessions = Sessions { store: Some(Arc::clone(&store)), ..Sessions::new(shop, defaults, limits)? };
-        let mut table = Table { entries: BTreeMap::new(), next_ordinal };
+        let mut table = Table { next_ordinal, ..Table::default() };
         for (id, stored) in stored {
             // Its client names it, and the name was not written any more: nobody can find it.
             if id.interface == Interface::Mcp && stored.name.is_none() {
@@ -321,18 +324,6 @@ impl Sessions {
         self.counters[interface as usize].counts()
     }
 
-    fn check_room(&self, table: &Table, interface: Interface, n: usize) -> Result<(), SessionError> {
-        let (active, limit) = (table.entries.len(), self.limits.max_sessions);
-        if limit.saturating_sub(active) >= n {
-            return Ok(());
-        }
-        self.counters[interface as usize].refused();
-        Err(match n > limit {
-            true => SessionError::TooMany { n, limit },
-            false => SessionError::Full { active, limit },
-        })
-    }
-
     /// Adds the session that `fill` makes of an empty one.
     fn add(
         &self,
@@ -352,22 +343,39 @@ impl Sessions {
         n: usize,
         fill: impl Fn(OpenSession) -> OpenSession,
     ) -> Result<Vec<OpenSession>, SessionError> {
-        let mut table = self.table();
-        self.check_room(&table, interface, n)?;
-        let first = table.next_ordinal;
-        table.next_ordinal += n as u64;
-        if let Some(store) = &self.store {
-            store.save_next(table.next_ordinal);
-        }
+        let ordinals = self.reserve(interface, n)?;
         self.counters[interface as usize].opened(n as u64);
-        let sessions = (first..table.next_ordinal).map(|ordinal| {
+        let sessions = ordinals.map(|ordinal| {
             let session = fill(self.empty(SessionId { interface, ordinal }, lifetime));
             session.keep();
             session
         });
         let sessions: Vec<OpenSession> = sessions.collect();
+        let mut table = self.table();
+        table.reserved -= n;
         table.entries.extend(sessions.iter().map(|one| (one.id(), Entry::new(one.clone(), lifetime))));
         Ok(sessions)
+    }
+
+    /// Takes room for `n` sessions, and their numbers. The sessions are made without the lock, and the room is given back
+    /// when they are in the table.
+    fn reserve(&self, interface: Interface, n: usize) -> Result<Range<u64>, SessionError> {
+        let mut table = self.table();
+        let (active, limit) = (table.entries.len() + table.reserved, self.limits.max_sessions);
+        if limit.saturating_sub(active) < n {
+            self.counters[interface as usize].refused();
+            return Err(match n > limit {
+                true => SessionError::TooMany { n, limit },
+                false => SessionError::Full { active, limit },
+            });
+        }
+        let first = table.next_ordinal;
+        table.next_ordinal += n as u64;
+        table.reserved += n;
+        if let Some(store) = &self.store {
+            store.save_next(table.next_ordinal);
+        }
+        Ok(first..table.next_ordinal)
     }
 
     /// A session without an episode, which is not in the table.
