@@ -39,6 +39,8 @@ pub(crate) struct ExperimentArgs {
 enum PresetArg {
     /// A few minutes on a CPU: a short warm start and a few steps, to see every part work
     Quick,
+    /// The default run in half the time: training/configs/short.toml
+    Short,
     /// A small model on the catalog of 100 products: training/configs/tiny.toml
     Medium,
     /// The catalog of 1000 products, with more steps and evaluations
@@ -77,6 +79,7 @@ impl From<PresetArg> for Preset {
     fn from(preset: PresetArg) -> Self {
         match preset {
             PresetArg::Quick => Self::Quick,
+            PresetArg::Short => Self::Short,
             PresetArg::Medium => Self::Medium,
             PresetArg::Full => Self::Full,
             PresetArg::Original => Self::Original,

@@ -88,7 +88,7 @@ impl From<SplitName> for Split {
 impl Default for EvaluationConfig {
     fn default() -> Self {
         Self {
-            every: 8,
+            every: 16,
             warm_start_every: 200,
             episodes: 300,
             split: SplitName::Validation,

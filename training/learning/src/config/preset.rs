@@ -8,6 +8,8 @@ use crate::error::Result;
 pub enum Preset {
     /// `configs/quick.toml`: a few minutes, uses all parts.
     Quick,
+    /// `configs/short.toml`: the default run in half the time.
+    Short,
     /// The defaults, as `configs/tiny.toml` states them.
     Medium,
     /// `configs/full.toml`: the 1000-product shop.
@@ -30,6 +32,7 @@ impl Config {
     pub fn preset(preset: Preset, overrides: &[String]) -> Result<Self> {
         let (name, text) = match preset {
             Preset::Quick => ("quick.toml", include_str!("../../../configs/quick.toml")),
+            Preset::Short => ("short.toml", include_str!("../../../configs/short.toml")),
             Preset::Medium => ("tiny.toml", ""),
             Preset::TwoHabits => ("two_habits.toml", include_str!("../../../configs/two_habits.toml")),
             Preset::ShopR1 => ("shop_r1_tiny.toml", include_str!("../../../configs/shop_r1_tiny.toml")),
@@ -49,11 +52,11 @@ mod tests {
 
     #[test]
     fn presets_are_valid_and_rise_in_effort() {
-        let [quick, medium, full] =
-            [Preset::Quick, Preset::Medium, Preset::Full].map(|preset| Config::preset(preset, &[]).unwrap());
+        let presets = [Preset::Quick, Preset::Short, Preset::Medium, Preset::Full];
+        let [quick, short, medium, full] = presets.map(|preset| Config::preset(preset, &[]).unwrap());
         assert_eq!(medium, Config::default());
         let steps = |config: &Config| config.warm_start.all_steps() + config.rl.steps;
-        assert!(steps(&quick) < steps(&medium) && steps(&medium) < steps(&full));
+        assert!([&quick, &short, &medium, &full].map(steps).is_sorted());
         assert_eq!(full.catalog.source, "1000");
         let two_habits = Config::preset(Preset::TwoHabits, &[]).unwrap();
         assert_eq!(two_habits.warm_start.demonstrations, DemonstrationKind::TwoHabits);

@@ -248,7 +248,7 @@ impl Default for WarmStartConfig {
         Self {
             copy_task_steps: 0,
             copy_task_repeats: 0.0,
-            steps: 200,
+            steps: 400,
             batch_episodes: 20,
             lr: 1e-3,
             warmup_steps: 50,

@@ -63,7 +63,7 @@ impl Default for ValueConfig {
             beta1: 0.5,
             samples: 2,
             adaptive: false,
-            goals: 2048,
+            goals: 4096,
             keep_spread: 1.0,
             refresh: 0,
             credit: Credit::Episode,
