@@ -28,6 +28,11 @@ def shop() -> webshop.Shop:
     return webshop.Shop()
 
 
+def command(*arguments: object) -> None:
+    words = [sys.executable, "-m", "webshop", *map(str, arguments)]
+    subprocess.run(words, check=True, capture_output=True)
+
+
 def play_oracle(session: webshop.Session) -> list[str]:
     """Buys what earns the most, and returns the actions, in lower case as they are recorded."""
     best = session.shop.best_purchase(session.goal)

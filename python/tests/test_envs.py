@@ -47,6 +47,7 @@ def test_snapshots_forks_and_pickles(shop: webshop.Shop) -> None:
     env.step("search[shoes]")
     snapshot = env.snapshot()
     (fork,) = env.fork(1)
+    assert fork.action_space is not env.action_space
     expected = env.step("click[next >]")
     assert fork.step("click[next >]") == expected
     text, info = pickle.loads(pickle.dumps(env)).restore(snapshot)

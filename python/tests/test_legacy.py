@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import command
 
 import webshop
 from webshop.legacy import SimServer, WebAgentTextEnv, parse_action
@@ -140,3 +142,15 @@ def test_faults_are_named(server: SimServer, tmp_path: Path) -> None:
         WebAgentTextEnv(server=server, humans=True)
     with pytest.raises(ValueError, match="there is no goal 99999"):
         WebAgentTextEnv(server=server).reset(session=99999)
+
+
+def test_the_file_that_is_named_is_read(tmp_path: Path) -> None:
+    command("catalog", "generate", "--products", 40, "--out", tmp_path / "shop")
+    whole = tmp_path / "shop" / "items_shuffle.json"
+    short = whole.with_name("items_shuffle_1000.json")
+    short.write_text(json.dumps(json.loads(whole.read_text())[:10]))
+    for file, n_products in ((whole, 40), (short, 10)):
+        assert WebAgentTextEnv(file_path=file).server.shop.n_products == n_products
+    other = whole.rename(whole.with_name("mine.json"))
+    with pytest.raises(ValueError, match="rename it, or give its folder"):
+        WebAgentTextEnv(file_path=other)

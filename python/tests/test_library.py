@@ -6,6 +6,7 @@ import html
 import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from conftest import play_oracle
@@ -25,7 +26,7 @@ def test_oracle_episodes_earn_one(shop: webshop.Shop) -> None:
 
 
 def test_a_shop_pickles_as_its_arguments(shop: webshop.Shop) -> None:
-    small = webshop.Shop("100", size=20, goals="human", seed=3)
+    small = webshop.Shop(Path("100"), size=20, goals="human", seed=3)
     data = pickle.dumps(small)
     assert len(data) < 4096
     again = pickle.loads(data)
@@ -88,6 +89,8 @@ def test_steps_without_a_meaning_say_so(shop: webshop.Shop) -> None:
     assert session.noop == "nothing on the page carries that label"
     assert (session.truncated, session.done, session.terminated, session.steps) == (True, True, False, 2)
     assert session.step("search[x]").noop == "the episode has ended"
+    # Half of a surrogate pair, as a model's JSON can have it.
+    assert webshop.Session(shop).step("search[\ud83d lamp]").noop is None
 
 
 def test_threads_share_a_shop(shop: webshop.Shop) -> None:
@@ -117,6 +120,9 @@ def test_faults_are_named(shop: webshop.Shop) -> None:
         shop.explain(0, shop.goal(0)["asin"], {"flavour of the month": "x"})
     with pytest.raises(TypeError):
         webshop.Session(shop).step(3)  # type: ignore[arg-type]
+    for max_steps in (0, -1):
+        with pytest.raises(ValueError, match=f"`max_steps` is {max_steps}; it must be from 1"):
+            webshop.Session(shop, max_steps=max_steps)
     with pytest.raises(ValueError, match="not a snapshot"):
         webshop.Session.restore(shop, b"x")
     with pytest.raises(ValueError, match="belongs to the shop"):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import command
 
 import webshop
 from webshop.prompts import Dialect, ToolCalls, prompt_format
@@ -22,11 +21,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # The random policy also does what does nothing.
     command("rollout", "--policy", "random", "--split", "test", "--episodes", N_EPISODES, "--out", file)
     return file
-
-
-def command(*arguments: object) -> None:
-    words = [sys.executable, "-m", "webshop", *map(str, arguments)]
-    subprocess.run(words, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("dialect", ["tool-call", "agentgym-react"])
@@ -60,6 +54,8 @@ def test_chats_are_those_of_convert(shop: webshop.Shop, recorded: Path, tmp_path
         ({"name": "click", "arguments": {"label": 3}}, ""),
         ({"name": "buy", "arguments": {"label": "x"}}, ""),
         ({"name": "click", "arguments": "{"}, ""),
+        ({"name": "click", "arguments": '{"label": ' + "[" * 100_000}, ""),
+        ({"name": "click", "arguments": '{"label": ' + "1" * 5_000 + "}"}, ""),
         ({"name": "click", "arguments": '["buy now"]'}, ""),
     ],
 )

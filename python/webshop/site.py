@@ -164,7 +164,8 @@ class WebAgentSiteEnv(GymEnv):  # type: ignore[misc]
         """Opens the start page of the session, or of a new one. Returns the observation and None."""
         drawn = "".join(self._random.choices(string.ascii_lowercase, k=5))
         self.session = drawn if self.assigned_session is None else self.assigned_session
-        self._load(f"{self.base_url}/{urllib.parse.quote(self.session, safe="")}")
+        name = urllib.parse.quote(self.session, safe="")
+        self._load(f"{self.base_url}/{name}")
         self.text_to_clickable = None
         self.instruction_text = self.get_instruction_text()
         return self.observation, None
