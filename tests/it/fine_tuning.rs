@@ -142,7 +142,9 @@ fn chat_formats_are_trained_on() {
             "rl.batch_episodes=4",
             "value.goals=2",
             "evaluation.episodes=2",
-            "run.max_steps=2",
+            // As a demonstration of this shop needs.
+            "max_turn_tokens=120",
+            "run.max_steps=5",
         ]);
         let keep = tempfile::tempdir().expect("a temporary folder");
         let run = run(&config, &keep.path().join("run"));
@@ -153,9 +155,9 @@ fn chat_formats_are_trained_on() {
         let learned = records.iter().find(|record| record.get(Metric::RolloutMalformedRate).is_some());
         let learned = learned.expect("an RL step");
         let get = |metric| learned.get(metric).expect("recorded with the episodes");
-        // Random weights never find the format; two completions an episode at .1 each, which the score leaves out.
+        // Random weights never find the format; five completions an episode at .1 each, which the score leaves out.
         assert_eq!((get(Metric::RolloutMalformedRate), get(Metric::RolloutTaskScore)), (1.0, 0.0));
-        assert!((get(Metric::RolloutMalformedPenalty) - 0.2).abs() < 1e-12);
+        assert!((get(Metric::RolloutMalformedPenalty) - 0.5).abs() < 1e-12);
         let loaded = TrainedModel::load(run.root()).expect("a trained model");
         assert_eq!(loaded.prompt_format().name(), format);
     }

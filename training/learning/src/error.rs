@@ -108,7 +108,8 @@ pub enum TrainingError {
     },
     /// No training goal could be demonstrated, so there is nothing to clone.
     #[error(
-        "no demonstration found for step {step}: none of the drawn goals can be bought on a shown page, or, in the filtered share of the steps, with reward 1"
+        "no demonstration found for step {step}: none of the drawn goals can be bought on a shown page within \
+         `run.max_steps`, `prompt.max_context` and `prompt.max_turn_tokens`, or, in the filtered share of the steps, with reward 1"
     )]
     NothingToClone {
         /// The warm-start step.

@@ -62,14 +62,14 @@ fn a_remote_rollout_is_a_local_one() {
         "--out",
         path(&model),
     ]);
-    let running = start(&["--model", path(&model), "--model-name", "tiny", "--max-context", "4096"], &[]);
+    let running = start(&["--model", path(&model), "--model-name", "tiny", "--max-context", "2048"], &[]);
     let openai = running.ready["openai"].as_str().expect("an address");
     assert_eq!(openai, format!("{}/v1", running.ready["url"].as_str().expect("an address")));
     let shop = ["--catalog", CORNER_SHOP, "--split", "all", "--episodes", "6", "--max-steps", "3"];
     let sampling = ["--temperature", "0", "--max-turn-tokens", "24"];
     for format in ["verl-agent", "shop-r1-latest"] {
         let common = [&shop[..], &sampling, &["--prompt-format", format, "--out"]].concat();
-        let lm = ["rollout", "--policy", "lm", "--checkpoint", path(&model), "--max-context", "4096"];
+        let lm = ["rollout", "--policy", "lm", "--checkpoint", path(&model), "--max-context", "2048"];
         answer(&[&lm[..], &common, &[path(&here)]].concat());
         let remote = ["rollout", "--policy", "remote", "--base-url", openai, "--model", "tiny"];
         answer(&[&remote[..], &common, &[path(&there)]].concat());
