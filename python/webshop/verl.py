@@ -25,7 +25,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
 
 import webshop
@@ -38,6 +38,7 @@ from verl.experimental.agent_loop.agent_loop import (  # pyright: ignore[reportM
     register,
 )
 from verl.utils.profiler import simple_timer  # pyright: ignore[reportMissingImports]
+from webshop._types import Split, SplitRule
 from webshop.prompts import AgentgymReact
 from webshop.verl_data import open_shop, rows, score
 
@@ -174,13 +175,25 @@ def main() -> None:
     data = verbs.add_parser("rows", help="a data set, one row a goal")
     data.add_argument("--out", required=True, help="the Parquet file")
     data.add_argument("--catalog", default="100", help="`100`, `1000`, or a folder with the original's files")
-    data.add_argument("--split", default="train", choices=["train", "validation", "test", "all"])
+    data.add_argument("--size", type=int, help="only the first so many products")
+    data.add_argument("--goals", choices=["both", "human", "synthetic"], help="which instructions become goals")
+    data.add_argument("--compat", default="repaired", choices=["repaired", "original"], help="the rules of the shop")
+    data.add_argument("--seed", type=int, default=0, help="of prices and price limits")
+    data.add_argument("--split", default="train", choices=get_args(Split))
+    data.add_argument("--splits", default="by-family", choices=get_args(SplitRule), help="the rule that divides the goals")
     config = verbs.add_parser("config", help="the configuration of the agent loop")
     config.add_argument("--out", required=True, help="the YAML file")
     config.add_argument("--max-steps", type=int, default=15, help="actions after which an episode is truncated")
     arguments = parser.parse_args()
     if arguments.verb == "rows":
-        n_rows = write_rows(arguments.out, webshop.Shop(arguments.catalog), split=arguments.split)
+        shop = webshop.Shop(
+            arguments.catalog,
+            size=arguments.size,
+            goals=arguments.goals,
+            compat=arguments.compat,
+            seed=arguments.seed,
+        )
+        n_rows = write_rows(arguments.out, shop, split=arguments.split, splits=arguments.splits)
         print(f"{n_rows} rows")
     else:
         write_config(arguments.out, max_steps=arguments.max_steps)

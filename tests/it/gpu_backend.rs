@@ -30,7 +30,7 @@ fn config(more: &[&str]) -> Config {
     let shorter = [
         "copy_task_steps=3",
         "warm_start.steps=15",
-        "max_turn_tokens=12",
+        "max_turn_tokens=24",
         "max_steps=6",
         "value.goals=2",
         "value.samples=2",
