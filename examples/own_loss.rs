@@ -5,7 +5,7 @@
 //! L = −(1/B) Σ_b (r_b − median(r)) · Σₜ lpₜ
 //! ```
 //!
-//! Run with `cargo run --release --example own_loss`, which takes half a minute.
+//! Run with `cargo run --release --example own_loss`.
 
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
