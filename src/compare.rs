@@ -3,6 +3,7 @@
 mod results;
 mod sweep;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -48,7 +49,7 @@ pub(crate) struct CompareArgs {
     out: Option<PathBuf>,
     /// Number of runs at the same time, which share the threads; results do not depend on it
     #[arg(long, value_name = "N", default_value_t = 1, requires = "config",
-          value_parser = clap::value_parser!(u8).range(1..=2))]
+          value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
     #[command(flatten)]
     cache: CacheArgs,
@@ -61,7 +62,8 @@ pub(crate) fn run(args: CompareArgs) -> Result<ExitCode> {
             let name = file.file_stem().unwrap_or(file.as_os_str());
             let out = args.out.unwrap_or_else(|| PathBuf::from("runs").join(name));
             let changes = Changes { set: args.set, seeds: args.seeds, vary: args.vary };
-            sweep::compare(&file, &changes, &out, usize::from(args.jobs), args.cache)
+            let n_jobs = NonZeroUsize::new(args.jobs.into()).expect("the flag is at least 1");
+            sweep::compare(&file, &changes, &out, n_jobs, args.cache)
         }
         (None, Some(before), Some(after)) => {
             results::compare(&before, &after, args.force)?;

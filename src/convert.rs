@@ -11,7 +11,7 @@ use serde::Serialize;
 use tempfile::TempPath;
 use webshop_agent::convert::{Exported, Exporter, Format, Importer};
 use webshop_agent::{Episode, PromptFormat};
-use webshop_products::open_text;
+use webshop_products::{PARTIAL, open_text};
 
 use crate::args::shop::RuledShopArgs;
 
@@ -145,7 +145,7 @@ impl<'a> LineWriter<'a> {
         let cannot_create = || format!("cannot create `{}`", path.display());
         ensure!(!path.exists(), "{}: the file exists; choose another name", cannot_create());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let partial = path.with_file_name(format!(".partial-{}-{name}", std::process::id()));
+        let partial = path.with_file_name(format!("{PARTIAL}{}-{name}", std::process::id()));
         let file = File::create_new(&partial).with_context(cannot_create)?;
         Ok(Self {
             lines: BufWriter::new(Box::new(file)),

@@ -9,7 +9,7 @@ use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::{Companions, SaveOptions, Survey, WeightType};
 use webshop_lm::lora::Lora;
 use webshop_lm::{BpeTokenizer, KnownShape, Qwen2};
-use webshop_products::{Catalog, Seed};
+use webshop_products::{Catalog, PARTIAL, Seed};
 
 use crate::args::shop::ShopArgs;
 use crate::output::outln;
@@ -138,9 +138,8 @@ impl OutArgs {
         if out.exists() {
             bail!("`{}` exists; name another folder with `--out`", out.display());
         }
-        let mut partial = out.file_name().context("`--out` must name a folder")?.to_owned();
-        partial.push(".partial");
-        let partial = out.with_file_name(partial);
+        let name = out.file_name().context("`--out` must name a folder")?.to_string_lossy();
+        let partial = out.with_file_name(format!("{PARTIAL}{name}"));
         if partial.exists() {
             bail!("`{}` is left from an interrupted run; remove it first", partial.display());
         }

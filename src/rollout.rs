@@ -28,7 +28,7 @@ pub(crate) use recorded::{in_order, of_recorded};
 pub(crate) use tasks::Tasks;
 
 /// Flags that `--site` excludes, by clap's ids.
-const NOT_AT_A_SITE: [&str; 18] = [
+const NOT_AT_A_SITE: [&str; 21] = [
     "base_url",
     "checkpoint",
     "source",
@@ -45,6 +45,9 @@ const NOT_AT_A_SITE: [&str; 18] = [
     "max_context",
     "max_turn_tokens",
     "constrained",
+    "device",
+    "dtype",
+    "kernels",
     "out",
     "shard",
 ];
@@ -97,6 +100,9 @@ pub(crate) fn run(mut args: RolloutArgs) -> anyhow::Result<ExitCode> {
     }
     if args.remote.server.base_url.is_some() && args.policy != PolicyName::Remote {
         bail!("`--base-url` needs `--policy remote`");
+    }
+    if args.checkpoint.is_some() && args.policy != PolicyName::Lm {
+        bail!("`--checkpoint` needs `--policy lm`");
     }
     let out = args.out.as_deref();
     let json = args.episodes.json;

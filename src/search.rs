@@ -60,7 +60,7 @@ pub(crate) fn run(args: SearchArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let query = args.query.as_deref().context("no query is given")?;
-    let hits = shop.search(query);
+    let hits = shop.try_search(query)?;
     let shown = &hits[..hits.len().min(args.top)];
     if args.json {
         let rows: Vec<Value> = shown.iter().map(|hit| hit_json(&shop, hit)).collect();

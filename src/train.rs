@@ -1,6 +1,5 @@
 //! `webshop train`: a whole training run, from initial weights to the report.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,6 +7,7 @@ use anyhow::{Context, bail};
 use webshop_evaluation::{Baseline, Judgement, Summary, baselines_table};
 use webshop_report::write_report;
 use webshop_training::config::{Config, Preset, RlMode};
+use webshop_training::sweep::shell_quoted;
 use webshop_training::{
     Evaluation, RolloutWorkers, RunFolder, RunSummary, TrainingError, read_json, train_on, train_with_workers,
 };
@@ -108,7 +108,7 @@ pub(crate) fn run(
     let report = write_report(&run)?;
     outln!("evaluation on held-out goals, {}:", config.evaluation.goals_in_words())?;
     let after = format!("after {}", config.rl.method());
-    print_evaluation(config.model.first_name(), stages.random.as_ref())?;
+    print_evaluation(config.model.first_name(), stages.initial.as_ref())?;
     print_evaluation("after warm start", stages.warm_start.as_ref())?;
     print_evaluation(&after, stages.learned.as_ref())?;
     print_baselines(&after, &stages, &run)?;
@@ -129,16 +129,8 @@ fn resume(folder: &Path, seed: Option<u64>) -> anyhow::Result<(RunFolder, Config
 
 /// The command line of [`crate::main`], quoted where a shell needs it.
 fn command_line() -> String {
-    let needs_no_quotes = |c: char| c.is_alphanumeric() || "-_=./,:+%@".contains(c);
-    let quoted = |argument: &OsString| {
-        let argument = argument.to_string_lossy();
-        if !argument.is_empty() && argument.chars().all(needs_no_quotes) {
-            argument.into_owned()
-        } else {
-            format!("'{}'", argument.replace('\'', "'\\''"))
-        }
-    };
-    let arguments = arguments::kept().iter().skip(1).map(quoted);
+    let arguments =
+        arguments::kept().iter().skip(1).map(|argument| shell_quoted(&argument.to_string_lossy()));
     std::iter::once("webshop".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 

@@ -13,7 +13,7 @@
 use crate::action::Action;
 use crate::session::Session;
 use crate::shop::Shop;
-use crate::shop_env::{EnvConfig, Observation, ShopEnv, Step, StepInfo};
+use crate::shop_env::{EnvConfig, ShopEnv, Step, StepInfo};
 use std::sync::{Arc, Mutex};
 use webshop_products::GoalId;
 
@@ -44,7 +44,7 @@ impl VecEnv {
 
     /// Lanes in any state, of one shop or of several.
     pub fn from_lanes(lanes: Vec<ShopEnv>) -> VecEnv {
-        let steps = lanes.iter().map(|lane| first_step(lane.observation())).collect();
+        let steps = lanes.iter().map(first_step).collect();
         VecEnv { lanes, steps }
     }
 
@@ -58,7 +58,7 @@ impl VecEnv {
         &self.lanes
     }
 
-    /// The last step of each lane; for a lane that has just been reset, a step with reward 0.
+    /// The last step of each lane; for a lane that has just been reset, resumed or replaced, a step with reward 0.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
@@ -95,7 +95,8 @@ impl VecEnv {
         let goals = self.by_lane(goals.iter().copied());
         self.for_each(|number, lane, step| {
             if let Some(goal) = goals[number] {
-                *step = first_step(lane.reset(goal));
+                lane.reset(goal);
+                *step = first_step(lane);
             }
         });
         &self.steps
@@ -106,7 +107,8 @@ impl VecEnv {
     /// # Panics
     /// If there is no such lane.
     pub fn resume_lane(&mut self, lane: usize, session: Session) -> &Step {
-        self.steps[lane] = first_step(self.lanes[lane].resume(session));
+        self.lanes[lane].resume(session);
+        self.steps[lane] = first_step(&self.lanes[lane]);
         &self.steps[lane]
     }
 
@@ -115,7 +117,7 @@ impl VecEnv {
     /// # Panics
     /// If there is no such lane.
     pub fn replace_lane(&mut self, lane: usize, env: ShopEnv) -> &Step {
-        self.steps[lane] = first_step(env.observation());
+        self.steps[lane] = first_step(&env);
         self.lanes[lane] = env;
         &self.steps[lane]
     }
@@ -151,7 +153,8 @@ impl VecEnv {
     }
 }
 
-/// The start of an episode as a step with reward 0.
-fn first_step(observation: Observation) -> Step {
-    Step { observation, reward: 0.0, terminated: false, truncated: false, info: StepInfo::default() }
+/// The state of a lane as a step with reward 0.
+fn first_step(lane: &ShopEnv) -> Step {
+    let (terminated, truncated) = (lane.is_terminated(), lane.is_truncated());
+    Step { observation: lane.observation(), reward: 0.0, terminated, truncated, info: StepInfo::default() }
 }

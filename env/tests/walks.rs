@@ -229,4 +229,11 @@ fn step_lanes_steps_only_the_named_lanes() {
     let other = ShopEnv::new(Arc::clone(&SHOPS[2]), EnvConfig::default());
     lanes.replace_lane(1, other.clone());
     assert_eq!(lanes.steps()[1].observation, other.observation());
+    // A lane whose episode is over says so, however it came to its place.
+    let limit = EnvConfig { max_steps: 1, ..EnvConfig::default() };
+    let mut truncated = ShopEnv::new(Arc::clone(&SHOPS[0]), limit);
+    truncated.reset(GoalId(0));
+    assert!(truncated.step(&search).truncated);
+    assert!(lanes.replace_lane(0, truncated.clone()).truncated);
+    assert!(VecEnv::from_lanes(vec![truncated]).steps()[0].truncated);
 }

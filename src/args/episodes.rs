@@ -89,12 +89,12 @@ impl EpisodesArgs {
     /// Takes shop, goals and step limit from a run, where the flags name no others.
     pub(crate) fn follow(&mut self, run: &Config) {
         self.tasks.run = Some(run.catalog.clone());
-        self.max_steps.get_or_insert(run.run.max_steps as u32);
+        self.max_steps.get_or_insert(run.run.max_steps);
     }
 
     /// Actions after which an episode without a purchase is truncated.
     pub(crate) fn max_steps(&self) -> u32 {
-        self.max_steps.unwrap_or(RunConfig::default().max_steps as u32)
+        self.max_steps.unwrap_or(RunConfig::default().max_steps)
     }
 }
 

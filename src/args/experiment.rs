@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use webshop_training::config::{Config, Preset};
+use webshop_training::config::{Config, Preset, text_override};
 
 /// A training configuration: a file or a preset, and overrides.
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) struct ExperimentArgs {
 enum PresetArg {
     /// A few minutes on a CPU: a short warm start and a few steps, to see every part work
     Quick,
-    /// The default run in half the time: training/configs/short.toml
+    /// The default run with three eighths of its episodes: training/configs/short.toml
     Short,
     /// A small model on the catalog of 100 products: training/configs/tiny.toml
     Medium,
@@ -64,8 +64,8 @@ impl ExperimentArgs {
     pub(crate) fn load(self, default: Preset) -> anyhow::Result<Config> {
         let mut overrides = self.overrides;
         let from = self.model.map(|from| from.to_string_lossy().into_owned());
-        overrides.extend(from.map(|from| format!("model.from={}", toml_string(&from))));
-        overrides.extend(self.catalog.map(|source| format!("catalog.source={}", toml_string(&source))));
+        overrides.extend(from.map(|from| text_override("model.from", &from)));
+        overrides.extend(self.catalog.map(|source| text_override("catalog.source", &source)));
         overrides.extend(self.skip_bad.then(|| "catalog.skip_bad=true".to_owned()));
         overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
         Ok(match self.config {
@@ -89,9 +89,4 @@ impl From<PresetArg> for Preset {
             PresetArg::ShopR1 => Self::ShopR1,
         }
     }
-}
-
-/// A TOML basic string, so that a path is never parsed as a number or a table.
-fn toml_string(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

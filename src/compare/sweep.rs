@@ -1,6 +1,7 @@
 //! `webshop compare --config`: the runs of a comparison, and its report.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,7 +21,7 @@ pub(crate) fn compare(
     file: &Path,
     changes: &Changes,
     out: &Path,
-    n_jobs: usize,
+    n_jobs: NonZeroUsize,
     cache: CacheArgs,
 ) -> Result<ExitCode> {
     let mut comparison = Comparison::load(file, changes)?;
@@ -40,7 +41,7 @@ pub(crate) fn compare(
         Err(error) => return Err(error.into()),
     }
     let report = write_comparison(&comparison, &folder)?;
-    outln!("{}", fs::read_to_string(out.join("table.md"))?.trim_end())?;
+    outln!("{}", fs::read_to_string(folder.table())?.trim_end())?;
     outln!("report  {}", report.display())?;
     Ok(ExitCode::SUCCESS)
 }

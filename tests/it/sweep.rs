@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::common::cases;
 use crate::common::command::{Output, answer, answered, command, path, webshop};
-use crate::common::experiment::{TOY, toy};
+use crate::common::experiment::{TOY, copy_folder, toy};
 use tempfile::TempDir;
 use webshop_report::{write_comparison, write_report};
 use webshop_training::sweep::{Changes, Comparison, ComparisonFolder, compare};
@@ -50,6 +51,7 @@ impl Compared {
 /// Makes all that is missing, and the report.
 fn finish(comparison: &Comparison, folder: &ComparisonFolder, n_jobs: usize) {
     let never = AtomicBool::new(false);
+    let n_jobs = NonZeroUsize::new(n_jobs).expect("at least one");
     compare(comparison, folder, n_jobs, &|_| Box::new(Silent), &write_report, &never).expect("all runs");
     write_comparison(comparison, folder).expect("a report");
 }
@@ -203,8 +205,9 @@ fn an_interrupted_comparison_goes_on_to_the_same_bytes() {
         let (_keep, comparison, folder) = begin(TWO);
         let witness = Witness::stopping_after(stop_after);
         let observe = |run: &str| witness.of(run);
-        let stopped = compare(&comparison, &folder, 1, &observe, &write_report, &witness.stop)
-            .expect_err("it was asked to stop");
+        let stopped =
+            compare(&comparison, &folder, NonZeroUsize::MIN, &observe, &write_report, &witness.stop)
+                .expect_err("it was asked to stop");
         assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
         finish(&comparison, &folder, 1);
         check(folder.root(), REFERENCE.folder.root(), &format!("stopped after {stop_after}"));
@@ -215,7 +218,8 @@ fn an_interrupted_comparison_goes_on_to_the_same_bytes() {
 fn nothing_is_made_twice() {
     let (_keep, comparison, folder) = begin(TWO);
     let first = Witness::stopping_after(0);
-    compare(&comparison, &folder, 1, &|run| first.of(run), &write_report, &first.stop).expect("all runs");
+    compare(&comparison, &folder, NonZeroUsize::MIN, &|run| first.of(run), &write_report, &first.stop)
+        .expect("all runs");
     let stages = |of: &Witness| of.stages.lock().expect("one thread at a time").clone();
     let begun = stages(&first);
     for (stage, times) in
@@ -225,7 +229,7 @@ fn nothing_is_made_twice() {
         assert_eq!(found, times, "{stage} in {begun:?}");
     }
     let second = Witness::stopping_after(0);
-    compare(&comparison, &folder, 1, &|run| second.of(run), &write_report, &second.stop)
+    compare(&comparison, &folder, NonZeroUsize::MIN, &|run| second.of(run), &write_report, &second.stop)
         .expect("nothing to do");
     assert_eq!(stages(&second), Vec::<String>::new());
 }
@@ -239,8 +243,15 @@ fn a_run_of_another_configuration_is_not_taken_for_this_one() {
         let file = TWO.replacen(from, to, 1).replacen("[0, 1]", "[7, 0, 1]", 1);
         let comparison = resolve(keep.path(), &file);
         let never = AtomicBool::new(false);
-        let error = compare(&comparison, &REFERENCE.folder, 2, &|_| Box::new(Silent), &write_report, &never)
-            .expect_err("refused");
+        let error = compare(
+            &comparison,
+            &REFERENCE.folder,
+            NonZeroUsize::MIN,
+            &|_| Box::new(Silent),
+            &write_report,
+            &never,
+        )
+        .expect_err("refused");
         assert!(!REFERENCE.folder.warm_start(7).exists(), "{error}");
         error.to_string().replace(&REFERENCE.folder.root().display().to_string(), "OUT")
     };
@@ -359,21 +370,6 @@ fn an_interrupted_command_goes_on_when_it_is_given_again() {
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.starts_with("# Two losses\n") && stdout.contains("\n| wsft | "), "{stdout}");
     check(&out, REFERENCE.folder.root(), "interrupted by a signal");
-}
-
-/// Copies a folder with its links followed.
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a new folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let place = to.join(path.file_name().expect("a name"));
-        match path.is_dir() {
-            true => copy_folder(&path, &place),
-            false => {
-                fs::copy(&path, &place).expect("a copy");
-            }
-        }
-    }
 }
 
 #[test]

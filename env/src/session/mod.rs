@@ -166,7 +166,7 @@ impl Session {
     }
 
     pub(crate) fn act_with(&mut self, shop: &Shop, last: &mut LastListing, action: &Action) -> Outcome {
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
         if self.is_done() && shop.config().compat == Compat::Repaired {
             return Outcome::passed(NoopReason::EpisodeOver);
         }

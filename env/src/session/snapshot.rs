@@ -88,7 +88,8 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webshop_products::GoalId;
+    use crate::action::{Action, NoopReason};
+    use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed};
 
     #[test]
     fn a_digest_is_the_same_on_every_machine() {
@@ -96,5 +97,17 @@ mod tests {
         let session = Session::start(GoalId(7));
         assert_eq!(payload(&session.fields()), br#"[7,null,0,"search","",0,{},[]]"#);
         assert_eq!(session.digest().to_string(), "a87d5b7269c3a057");
+    }
+
+    #[test]
+    fn the_number_of_steps_has_an_end() {
+        let fields = serde_json::from_slice(br#"[7,null,4294967295,"search","",0,{},[]]"#).unwrap();
+        let data = RawData::embedded(EmbeddedCatalog::Hundred);
+        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
+        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
+        let shop = Shop::new(catalog, goals).unwrap();
+        let mut session = Session::from_fields(fields, &shop).unwrap();
+        session.act(&shop, &Action::Noop(NoopReason::Malformed));
+        assert_eq!(session.steps(), u32::MAX);
     }
 }

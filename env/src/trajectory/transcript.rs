@@ -14,7 +14,7 @@ use crate::shop::Shop;
 use std::fmt::Write;
 use webshop_products::{Goal, GoalId};
 
-/// The greatest length of a line; longer ones end in `…`.
+/// The greatest number of characters after a line's indent; longer lines end in `…`.
 const MAX_CHARS: usize = 96;
 
 /// The most products written for a page of results.
@@ -22,7 +22,7 @@ const MAX_ITEMS: usize = 5;
 
 /// Writes the episode that `actions`, one text a turn, make from the start of a goal.
 ///
-/// Each line is cut after 96 characters. The text suits snapshot tests with [insta](https://insta.rs):
+/// Each line but the instruction is cut after 96 characters and its indent. The text suits snapshot tests with [insta](https://insta.rs):
 ///
 /// ```
 /// # use webshop_env::{Shop, transcript};

@@ -9,11 +9,12 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use sha2::{Digest, Sha256};
+
+use crate::atomic::atomically;
 
 /// Blocks that wait to be used.
 const MOST_WAITING: usize = 4;
@@ -76,23 +77,14 @@ impl CacheFile {
     /// The error of the file system or of `fill`; nothing is left behind then.
     pub fn write(&self, fill: impl FnOnce(&mut BlockWriter) -> io::Result<()>) -> io::Result<()> {
         fs::create_dir_all(self.folder())?;
-        // Other processes, and other threads of this one, may write the same file at the same time.
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let partial = self.0.with_extension(format!("{}-{number}.partial", std::process::id()));
-        let written = File::create(&partial).and_then(|file| {
+        atomically(&self.0, |partial| {
+            let file = File::create(partial)?;
             let mut writer = BlockWriter { out: BufWriter::new(file), hasher: Sha256::new() };
             fill(&mut writer)?;
             let BlockWriter { mut out, hasher } = writer;
             out.write_all(&hasher.finalize())?;
-            out.into_inner()?.sync_all()?;
-            fs::rename(&partial, &self.0)
-        });
-        if written.is_err() {
-            // The first error is the one to report.
-            let _ = fs::remove_file(&partial);
-        }
-        written
+            out.into_inner()?.sync_all()
+        })
     }
 
     /// The folder that holds the file.

@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod atomic;
 mod cache;
 mod digest;
 mod error;
@@ -36,6 +37,7 @@ mod original;
 
 mod generate;
 
+pub use atomic::{PARTIAL, atomically, write_atomically};
 pub use cache::{BlockWriter, CacheFile, user_cache};
 pub use catalog::Catalog;
 pub use catalog::embedded::EmbeddedCatalog;

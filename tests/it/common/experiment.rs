@@ -2,6 +2,8 @@
 //! shop of thirty products. Its warm start is just long enough for some episodes to end in a purchase, so that some
 //! rewards are not 0.
 
+use std::fs;
+use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
@@ -50,3 +52,20 @@ pub(crate) static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| 
     warm_up(&toy(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a warm start");
     (keep, run)
 });
+
+/// Copies a folder with its links as they are.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a new folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let place = to.join(path.file_name().expect("a name"));
+        if path.is_symlink() {
+            let target = fs::read_link(&path).expect("a link");
+            std::os::unix::fs::symlink(target, place).expect("a new link");
+        } else if path.is_dir() {
+            copy_folder(&path, &place);
+        } else {
+            fs::copy(&path, &place).expect("a copy");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! A comparison of single-step and multi-turn arms.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
 use super::training::config;
@@ -38,7 +39,8 @@ fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
     let made = |name: &str| {
         let folder = ComparisonFolder::new(&keep.path().join(name));
         let never = AtomicBool::new(false);
-        compare(&comparison, &folder, 1, &|_| Box::new(Silent), &write_report, &never).expect("all runs");
+        compare(&comparison, &folder, NonZeroUsize::MIN, &|_| Box::new(Silent), &write_report, &never)
+            .expect("all runs");
         let page = write_comparison(&comparison, &folder).expect("a report");
         fs::read_to_string(page.with_file_name("table.md")).expect("tables")
     };

@@ -1,5 +1,6 @@
 //! What the runs of a comparison share, and what an interruption leaves to do.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::common::experiment::TOY;
@@ -55,7 +56,7 @@ fn arms_share_reference_rollouts_and_reports_that_are_missing_are_written() {
     let (stages, never) = (Stages::default(), AtomicBool::new(false));
     let observe = |_: &str| -> Box<dyn Observer> { Box::new(stages.clone()) };
     let all_runs = || {
-        compare(&comparison, &folder, 1, &observe, &write_report, &never).expect("all runs");
+        compare(&comparison, &folder, NonZeroUsize::MIN, &observe, &write_report, &never).expect("all runs");
         stages.take()
     };
     let begun = all_runs();

@@ -64,23 +64,6 @@ impl Observer for Witness {
     }
 }
 
-/// Copies a folder with its links as they are.
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a new folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let place = to.join(path.file_name().expect("a name"));
-        if path.is_symlink() {
-            let target = fs::read_link(&path).expect("a link");
-            std::os::unix::fs::symlink(target, place).expect("a new link");
-        } else if path.is_dir() {
-            copy_folder(&path, &place);
-        } else {
-            fs::copy(&path, &place).expect("a copy");
-        }
-    }
-}
-
 #[test]
 fn a_run_that_was_killed_and_resumed_leaves_the_same_bytes() {
     let config = toy(&[]);
@@ -94,6 +77,24 @@ fn a_run_that_was_killed_and_resumed_leaves_the_same_bytes() {
         let killed = copy.expect("a copy").path();
         check(&Run::resumed(&killed), &format!("killed at {}", killed.display()));
     }
+}
+
+#[test]
+fn a_run_that_cannot_be_resumed_keeps_its_records() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let root = keep.path().join("run");
+    copy_folder(&REFERENCE.folder, &root);
+    // A record that is newer than the last checkpoint.
+    let path = root.join("metrics.jsonl");
+    let records = fs::read_to_string(&path).expect("metrics") + "{\"step\":65,\"phase\":\"learn\"}\n";
+    fs::write(&path, &records).expect("a longer file");
+    let fingerprint = fs::read_to_string(root.join("fingerprint.json")).expect("a fingerprint");
+    fs::write(root.join("fingerprint.json"), fingerprint.replace("compact-v2", "compact-v1"))
+        .expect("another");
+    let (run, config) = RunFolder::resume(&root).expect("a run was begun");
+    let error = train(&config, &run, &Silent, &AtomicBool::new(false)).expect_err("refused").to_string();
+    assert!(error.contains("`prompt`, the version of the prompt format"), "{error}");
+    assert_eq!(fs::read_to_string(&path).expect("metrics"), records);
 }
 
 /// The bytes of a run that branches from the warm start and is stopped after `n_advances` and resumed, or not stopped for 0.

@@ -62,9 +62,13 @@ fn a_judgement_that_was_stopped_is_made_again_with_the_same_bytes() {
     let stopped = train(&config, &run, &StopAfter::new(VALUE_EPISODES + 1 + 2, &stop), &stop);
     assert!(matches!(stopped, Err(TrainingError::Interrupted { .. })), "{:?}", stopped.err());
     assert!(!run.judgement().exists() && !run.summary().exists(), "the run is not finished");
+    // `warm_up` in this folder would have left a summary without the last evaluation.
+    fs::copy(WARM_START.1.summary(), run.summary()).expect("a summary");
     let threads = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("threads");
     threads.install(|| Run::resumed(run.root()));
-    assert!(run.summary().exists());
+    assert!(
+        fs::read(run.summary()).expect("a summary") != fs::read(WARM_START.1.summary()).expect("another")
+    );
     let read = |run: &RunFolder| fs::read(run.judgement()).expect("a judgement");
     assert!(read(&run) == read(&whole), "it is another judgement");
 }

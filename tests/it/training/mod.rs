@@ -10,6 +10,7 @@ mod cloning;
 mod comparison;
 mod exactness;
 mod judgement;
+mod own_loss;
 mod progress;
 mod results;
 mod workers;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
-use crate::common::experiment::{WARM_START, begin, toy};
+use crate::common::experiment::{WARM_START, begin, copy_folder, toy};
 use crate::common::stop::StopAfter;
 use tempfile::TempDir;
 use webshop_env::replay;

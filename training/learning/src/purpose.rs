@@ -20,5 +20,6 @@ pub(crate) const GOALS_OF_PRODUCT: Purpose = Purpose::new("goals-of-product");
 pub(crate) const GOAL_SAMPLING: Purpose = Purpose::new("goal-sampling");
 /// The episodes that a tokenizer is trained on.
 pub(crate) const TOKENIZER: Purpose = Purpose::new("tokenizer");
-/// Examples of single-step training.
+/// Examples of single-step training. `webshop_agent::next_action` draws with the same tag; its first coordinates are 0 and 1,
+/// those of this crate 2 and 3.
 pub(crate) const STEPS: Purpose = Purpose::new("steps");

@@ -67,7 +67,7 @@ pub(crate) struct ValueKey {
     /// Tokens of a completion.
     pub(crate) max_turn_tokens: usize,
     /// Actions of an episode.
-    pub(crate) max_steps: usize,
+    pub(crate) max_steps: u32,
     /// Digest of all shops with their goals and prices.
     pub(crate) task_set: String,
     /// Seed of the run.

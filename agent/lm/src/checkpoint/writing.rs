@@ -14,7 +14,7 @@ use candle_core::{DType, Tensor};
 use rayon::prelude::*;
 use safetensors::tensor::{Metadata, TensorInfo, View};
 use serde_json::{Map, json};
-use webshop_products::Seed;
+use webshop_products::{Seed, atomically};
 
 use crate::checkpoint::weights::WeightType;
 use crate::checkpoint::{CONFIG, INDEX, WEIGHTS, unwritable};
@@ -171,6 +171,7 @@ fn write_file(
         }
         file.into_inner()?.sync_all()
     })
+    .map_err(|error| unwritable(path, error))
 }
 
 /// The header of a safetensors file: names, types, shapes and offsets as JSON, padded with spaces to a
@@ -235,27 +236,9 @@ fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, LmError> {
     Ok(files)
 }
 
-/// Writes a file under the temporary name `NAME.partial` in the same folder, syncs it to disk, and renames
-/// it. After a failure an older file is unchanged.
+/// Writes a file as [`webshop_products::write_atomically`] does. After a failure an older file is unchanged.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), LmError> {
-    atomically(path, |partial| {
-        let mut file = File::create(partial)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    })
-}
-
-/// Calls `write` with a temporary path in the same folder, then renames the file; removes it after a failure.
-fn atomically(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), LmError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    let partial = path.with_file_name(name);
-    let written = write(&partial).and_then(|()| fs::rename(&partial, path));
-    written.map_err(|error| {
-        // The first error is returned; one from the removal would not add information.
-        let _ = fs::remove_file(&partial);
-        unwritable(path, error)
-    })
+    webshop_products::write_atomically(path, bytes).map_err(|error| unwritable(path, error))
 }
 
 pub(crate) fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), LmError> {

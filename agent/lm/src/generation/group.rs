@@ -149,9 +149,10 @@ impl Turn<'_> {
         self.push(config, draw)
     }
 
-    /// The random number in [0, 1) of the next draw.
+    /// The random number in [0, 1) of the next draw, rounded down to a multiple of 2⁻²⁴, so that it stays below 1.
     fn uniform(&self, config: &GeneratorConfig) -> f32 {
-        uniform(config.seed, self.coordinates()) as f32
+        let steps = f64::from(1 << 24);
+        ((uniform(config.seed, self.coordinates()) * steps).floor() / steps) as f32
     }
 
     fn coordinates(&self) -> SamplingCoordinates {

@@ -22,7 +22,7 @@ pub const PAPER_MIX: [(ActionType, usize); 3] =
 /// The number of searches tried for each goal.
 const MAX_TRIES: u64 = 32;
 
-/// The draws of this module.
+/// The draws of this module. `webshop-training` draws with the same tag and other first coordinates, 2 and 3.
 const STEPS: Purpose = Purpose::new("steps");
 
 /// First coordinates of the draws.

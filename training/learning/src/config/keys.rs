@@ -131,16 +131,19 @@ impl Resolver {
         Ok(())
     }
 
-    /// Gives `[rl.loss]` the parameters of its kind.
+    /// Gives `[rl.loss]` the parameters of its kind, and those of the kind before that both have and that differ from its
+    /// defaults.
     fn take_loss_parameters(&mut self) -> Result<()> {
+        let defaults = |kind| Table::try_from(LossConfig::of(kind)).expect("a loss serializes");
+        let former = defaults(self.config.rl.loss.kind());
         let kind = lookup(&self.table, LOSS_KIND).expect("the section has a kind").clone();
         let kind: LossKind =
             kind.try_into().map_err(|e: toml::de::Error| invalid(LOSS_KIND, refusal(e.message())))?;
-        let mut parameters = Table::try_from(LossConfig::of(kind)).expect("a loss serializes");
+        let mut parameters = defaults(kind);
         let section = lookup_mut(&mut self.table, "rl.loss").expect("the configuration has the section");
         let before = section.as_table_mut().expect("it is a section");
         for (name, value) in &mut parameters {
-            if let Some(kept) = before.remove(name) {
+            if let Some(kept) = before.remove(name).filter(|kept| former.get(name) != Some(kept)) {
                 *value = kept;
             }
         }
@@ -269,6 +272,7 @@ fn nearest<'a>(wrong: &str, keys: &'a [String]) -> Option<&'a String> {
 mod tests {
     use super::*;
     use crate::config::{CatalogSize, Config, LossKind};
+    use crate::loss::Gspo;
 
     fn check(file: &str, overrides: &[&str], expected: &str) {
         let overrides: Vec<String> = overrides.iter().map(|s| s.to_string()).collect();
@@ -378,7 +382,11 @@ mod tests {
         };
         let LossConfig::Grpo(grpo) = resolve(&["group_size=8"]).unwrap().rl.loss else { panic!("no GRPO") };
         assert_eq!((grpo.kl.coefficient, grpo.min_std), (0.5, 0.0));
-        // Parameters of both kinds keep their values, the rest get their defaults.
+        // Parameters of both kinds keep the values that they were set to, the rest get their defaults.
+        let LossConfig::Gspo(gspo) = resolve(&["group_size=8", "loss=gspo"]).unwrap().rl.loss else {
+            panic!("no GSPO")
+        };
+        assert_eq!((gspo.kl.coefficient, gspo.clip), (0.5, Gspo::default().clip));
         let config = resolve(&["group_size=8", "loss=gigpo", "discount=0.5"]).unwrap();
         let LossConfig::Gigpo(gigpo) = config.rl.loss else { panic!("no GiGPO") };
         assert_eq!((gigpo.kl.coefficient, gigpo.discount, gigpo.step_weight), (0.5, 0.5, 1.0));

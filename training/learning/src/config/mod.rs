@@ -136,6 +136,11 @@ impl Config {
     }
 }
 
+/// The override that sets `key` to this text, which is never read as a number or a table.
+pub fn text_override(key: &str, text: &str) -> String {
+    format!("{key}={}", toml::Value::String(text.into()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

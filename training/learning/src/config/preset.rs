@@ -8,7 +8,7 @@ use crate::error::Result;
 pub enum Preset {
     /// `configs/quick.toml`: a few minutes, uses all parts.
     Quick,
-    /// `configs/short.toml`: the default run in half the time.
+    /// `configs/short.toml`: the default run with three eighths of its episodes.
     Short,
     /// The defaults, as `configs/tiny.toml` states them.
     Medium,

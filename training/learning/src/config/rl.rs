@@ -17,14 +17,14 @@ pub struct RlConfig {
     pub malformed_penalty: f64,
     /// Peak learning rate.
     pub lr: f64,
-    /// Steps of linear warm-up from 0 to `lr`.
+    /// Steps of linear warm-up to `lr`, of which the first has `lr / warmup_steps`.
     pub warmup_steps: u64,
     /// Schedule of the learning rate after the warm-up.
     pub decay: Decay,
     /// Number of batches; 0 stops after the warm start.
     pub steps: u64,
-    /// Generated tokens, reference rollouts included; the step that exceeds them is the last. 0 sets no
-    /// limit.
+    /// Generated tokens, reference rollouts included, or, with cloning alone, those of the completions that are cloned; the
+    /// step that exceeds them is the last. 0 sets no limit.
     pub max_tokens: u64,
     /// Rollouts per batch.
     pub batch_episodes: usize,

@@ -66,7 +66,8 @@ pub struct PromptConfig {
     pub format: PromptFormat,
     /// Products of a results page in a prompt; the page itself lists ten.
     pub results_shown: usize,
-    /// Tokens of a whole episode, prompt and completions; an episode that would exceed it is truncated.
+    /// Tokens of one context, prompts and completions: a whole episode, or one turn in formats that begin a new prompt each
+    /// turn. An episode that would exceed it is truncated.
     pub max_context: usize,
     /// Tokens the model may write in one turn.
     pub max_turn_tokens: usize,
@@ -89,7 +90,7 @@ pub struct WarmStartConfig {
     pub batch_episodes: usize,
     /// Peak learning rate.
     pub lr: f64,
-    /// Steps of linear rise from 0 to `lr`.
+    /// Steps of linear rise to `lr`, of which the first has `lr / warmup_steps`.
     pub warmup_steps: u64,
     /// How the learning rate ends.
     pub decay: Decay,
@@ -208,7 +209,7 @@ pub struct CheckpointConfig {
 #[serde(deny_unknown_fields)]
 pub struct RunConfig {
     /// Actions after which an episode is truncated.
-    pub max_steps: usize,
+    pub max_steps: u32,
 }
 
 impl Default for ModelConfig {

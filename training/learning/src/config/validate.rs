@@ -16,12 +16,16 @@ impl Config {
     pub(crate) fn validate(&self) -> Result<()> {
         self.validate_shop()?;
         self.validate_model()?;
+        self.validate_prompt()?;
         self.validate_warm_start()?;
+        self.validate_value()?;
+        self.validate_curriculum()?;
         self.validate_rl()?;
         self.validate_loss()?;
         self.validate_shop_r1()?;
+        self.validate_optimizer()?;
         self.validate_evaluation()?;
-        at_least_one("run.max_steps", self.run.max_steps)
+        at_least_one("run.max_steps", self.run.max_steps as usize)
     }
 
     fn validate_shop(&self) -> Result<()> {
@@ -56,7 +60,10 @@ impl Config {
         share("catalog.auxiliary_permuted_share", permuted)?;
         let has_words = self.catalog.auxiliary_source == AuxiliarySource::TrainingProducts || permuted == 0.0;
         let real = "0 if `catalog.auxiliary_source` is `generator`, whose shops have words of their own";
-        require(has_words, "catalog.auxiliary_permuted_share", permuted, real)?;
+        require(has_words, "catalog.auxiliary_permuted_share", permuted, real)
+    }
+
+    fn validate_prompt(&self) -> Result<()> {
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
         let few_shot = self.prompt.few_shot;
         let is_chat = self.prompt.format != PromptFormat::Compact;
@@ -74,9 +81,11 @@ impl Config {
         at_most("judgement.shops", self.judgement.shops, MAX_FRESH)?;
         not_negative("evaluation.temperature", self.evaluation.temperature)?;
         nucleus("evaluation.top_p", self.evaluation.top_p)?;
-        let is_fair = !self.checkpoint.best || self.evaluation.split == SplitName::Validation;
-        let fair =
-            "false if `evaluation.split` is `test`, since goals that select a checkpoint cannot measure it";
+        let selects_on_test =
+            self.evaluation.split != SplitName::Validation || self.catalog.split_rule.is_leaky();
+        let is_fair = !self.checkpoint.best || !selects_on_test;
+        let fair = "false if evaluations are on test goals (`evaluation.split` is `test`, or `catalog.split_rule` leaks), since goals \
+                    that select a checkpoint cannot measure it";
         require(is_fair, "checkpoint.best", self.checkpoint.best, fair)
     }
 
@@ -133,15 +142,17 @@ impl Config {
         share("warm_start.puts_back", self.warm_start.puts_back)?;
         share("warm_start.heeds_notes", self.warm_start.heeds_notes)?;
         share("warm_start.thinking_share", self.warm_start.thinking_share)?;
-        share("warm_start.rejection_share", self.warm_start.rejection_share)?;
+        share("warm_start.rejection_share", self.warm_start.rejection_share)
+    }
+
+    fn validate_value(&self) -> Result<()> {
         positive("value.beta1", self.value.beta1)?;
         at_least_one("value.samples", self.value.samples)?;
         at_least_one("value.goals", self.value.goals)?;
         at_least_one("value.state_samples", self.value.state_samples)?;
         self.validate_credit()?;
         let kept = self.value.keep_spread;
-        require(kept > 0.0 && kept <= 1.0, "value.keep_spread", kept, "above 0 and at most 1")?;
-        self.validate_curriculum()
+        require(kept > 0.0 && kept <= 1.0, "value.keep_spread", kept, "above 0 and at most 1")
     }
 
     /// Whether the loss compares rewards with V*.
@@ -184,7 +195,10 @@ impl Config {
         self.validate_batches()?;
         at_least_one("rl.micro_batch_tokens", rl.micro_batch_tokens)?;
         positive("rl.temperature", rl.temperature)?;
-        nucleus("rl.top_p", rl.top_p)?;
+        nucleus("rl.top_p", rl.top_p)
+    }
+
+    fn validate_optimizer(&self) -> Result<()> {
         for beta in self.optimizer.betas {
             require((0.0..1.0).contains(&beta), "optimizer.betas", beta, "in 0..1 each")?;
         }

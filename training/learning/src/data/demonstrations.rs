@@ -53,10 +53,10 @@ pub(crate) struct Demonstrations<'a> {
     /// How prompts of the compact format show pages.
     pub(crate) prompt: PromptConfig,
     /// Largest numbers of tokens of a sequence and of a completion, and of actions. Demonstrations that exceed one are
-    /// not used, since a rollout would be cut off there.
+    /// not used, since a rollout would be cut off there. Reading tasks, whose actions are not learned, are limited by the first.
     pub(crate) max_context: usize,
     pub(crate) max_turn_tokens: usize,
-    pub(crate) max_steps: usize,
+    pub(crate) max_steps: u32,
     /// Who demonstrates what.
     pub(crate) config: &'a WarmStartConfig,
     /// Whether demonstrations with a reward below 1 are left out (filtered cloning).
@@ -129,15 +129,15 @@ impl Demonstrations<'_> {
         let thinking = rng.random::<f64>() < self.config.thinking_share;
         let kind = if thinking { ExpertKind::Thinking } else { ExpertKind::NoThinking };
         let rejecting = thinking && rng.random::<f64>() < self.config.rejection_share;
+        // The thinking expert always succeeds; all episodes of the other are left out.
+        if self.only_successful && !thinking {
+            return Ok(None);
+        }
         let mut shown = None;
         for _ in 0..DRAWS {
             let (goal, shop) = self.draw_goal(rng);
             let expert = Expert::new(shop, self.prompt.results_shown);
             let Some(turns) = expert.episode(goal, kind) else { continue };
-            // The thinking expert always succeeds.
-            if self.only_successful && !thinking {
-                continue;
-            }
             let Some(trajectory) = self.fitting_trajectory(shop, goal, &turns)? else { continue };
             shown = Some(trajectory);
             if !rejecting || turns.iter().any(ExpertTurn::rejects_by_title) {
@@ -161,7 +161,7 @@ impl Demonstrations<'_> {
         turns: &[ExpertTurn],
     ) -> Result<Option<Trajectory>> {
         let fits = |trajectory: &Trajectory| {
-            turns.len() <= self.max_steps
+            turns.len() <= self.max_steps as usize
                 && trajectory.longest_sequence() <= self.max_context
                 && trajectory.longest_completion() <= self.max_turn_tokens
         };

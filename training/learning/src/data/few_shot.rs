@@ -22,7 +22,7 @@ pub(crate) fn worked_examples(
     task_set: &TaskSet,
     prompt_format: PromptFormat,
 ) -> Result<FewShot> {
-    let (wanted, max_steps) = (config.prompt.few_shot, config.run.max_steps as u32);
+    let (wanted, max_steps) = (config.prompt.few_shot, config.run.max_steps);
     let mut rng = Seed(0).rng(purpose::FEW_SHOT, &[]);
     let goals = drawn(task_set.training().to_vec(), &mut rng, usize::MAX);
     let (mut examples, mut n) = (FewShot::default(), 0);

@@ -2,13 +2,12 @@
 //!
 //! Only those of the split `train` are read; validation and test examples are for evaluation.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use webshop_agent::next_action::Example;
-use webshop_products::{GoalId, hex};
+use webshop_products::{GoalId, hex, open_text};
 
 use crate::data::task_set::TaskId;
 use crate::error::{Result, TrainingError};
@@ -30,9 +29,8 @@ impl RecordedSteps {
     /// # Errors
     /// If it cannot be read, a line is no example, or no example is of the split `train`.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|e| TrainingError::io("read", path, e))?;
         let (mut examples, mut hash) = (Vec::new(), Sha256::new());
-        for (line, number) in BufReader::new(file).lines().zip(1..) {
+        for (line, number) in open_text(path)?.lines().zip(1..) {
             let line = line.map_err(|e| TrainingError::io("read", path, e))?;
             if line.trim().is_empty() {
                 continue;

@@ -49,8 +49,8 @@ impl GroupStatistics {
 pub(crate) fn of_each(loss: &'static str, batch: &[Scored]) -> Result<Vec<GroupStatistics>> {
     let groups = rewards_of(batch);
     if groups.values().all(|rewards| rewards.len() < 2) {
-        let problem =
-            "no goal has two episodes, so that none can be compared; set `rl.group_size` to 2 or more";
+        let problem = "no goal has two episodes with a sampled token, so that none can be compared; `rl.group_size` must be 2 or \
+                       more, and prompts must leave room for completions";
         return Err(TrainingError::InvalidBatch { loss, problem: problem.into() });
     }
     let statistics: BTreeMap<usize, GroupStatistics> =

@@ -72,9 +72,12 @@ mod tests {
             differentiate(&loss, std::slice::from_ref(&target), &[-0.9, -1.8], &[0.0; 2], &[-1.0, -2.0]);
         assert!((value + 1.161_834).abs() < 1e-6, "{value}");
         assert!(gradient.iter().all(|g| (g + 1.161_834 / 2.0).abs() < 1e-6), "{gradient:?}");
-        // e^.25 = 1.284 exceeds it: the value is that of the bound, and no token has a gradient.
-        let (value, gradient) = differentiate(&loss, &[target], &[-0.9, -1.6], &[0.0; 2], &[-1.0, -2.0]);
-        assert!((value + 1.2).abs() < 1e-12);
-        assert_eq!(gradient, [0.0, 0.0]);
+        // e^.25 = 1.284 exceeds it: the value is that of the bound, and no token has a gradient. Another episode keeps its own.
+        let both = [target.clone(), target];
+        let policy = [-0.9, -1.6, -0.9, -1.8];
+        let (value, gradient) = differentiate(&loss, &both, &policy, &[0.0; 4], &[-1.0, -2.0, -1.0, -2.0]);
+        assert!((value + 1.2 + 1.161_834).abs() < 1e-6, "{value}");
+        assert_eq!(gradient[..2], [0.0, 0.0]);
+        assert!(gradient[2..].iter().all(|g| (g + 1.161_834 / 2.0).abs() < 1e-6), "{gradient:?}");
     }
 }

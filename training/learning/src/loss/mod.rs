@@ -76,9 +76,13 @@ pub enum Prepared {
 impl Prepared {
     /// `Learn(targets)` if a segment has nonzero weight and nonzero advantage, else `NoSignal`.
     fn learn_or_no_signal(targets: Vec<Target>) -> Self {
-        let has_signal =
-            |target: &Target| target.segments.iter().any(|s| s.weight != 0.0 && s.advantage != 0.0);
-        if targets.iter().any(has_signal) { Self::Learn(targets) } else { Self::NoSignal }
+        Self::learn_if(targets, |segment| segment.weight != 0.0 && segment.advantage != 0.0)
+    }
+
+    /// `Learn(targets)` if a segment has a signal, else `NoSignal`.
+    fn learn_if(targets: Vec<Target>, has_signal: impl Fn(&Segment) -> bool) -> Self {
+        let has_one = targets.iter().flat_map(|target| &target.segments).any(has_signal);
+        if has_one { Self::Learn(targets) } else { Self::NoSignal }
     }
 }
 

@@ -229,8 +229,11 @@ mod tests {
         // Ratios of 1: −(.6 − .4)/2, and −A/2 for each.
         assert!((loss + 0.1).abs() < 1e-12, "{loss}");
         assert!((gradient[0] + 0.3).abs() < 1e-12 && (gradient[1] - 0.2).abs() < 1e-12, "{gradient:?}");
-        let (_, gradient) = differentiate(&ppo, &targets, &[-0.7, -1.3], &[0.0; 2], &[-1.0, -1.0]);
-        // e^.3 = 1.35 exceeds 1.28, e^−.3 = .74 is below .8.
-        assert_eq!(gradient, [0.0, 0.0]);
+        // e^.3 = 1.35 exceeds 1.28, e^−.3 = .74 is below .8; the other episode, at a ratio of 1, keeps its gradient.
+        for (policy, clipped, free) in [([-0.7, -1.0], 0, 0.2), ([-1.0, -1.3], 1, -0.3)] {
+            let (_, gradient) = differentiate(&ppo, &targets, &policy, &[0.0; 2], &[-1.0, -1.0]);
+            assert_eq!(gradient[clipped], 0.0);
+            assert!((gradient[1 - clipped] - free).abs() < 1e-12, "{gradient:?}");
+        }
     }
 }

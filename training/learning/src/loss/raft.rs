@@ -46,7 +46,8 @@ impl Loss for Raft {
             let weight = f64::from(u8::from(scored.reward >= self.threshold));
             Target::whole(scored.n_tokens(), scored.reward, weight, share)
         };
-        Ok(Prepared::learn_or_no_signal(batch.iter().map(target).collect()))
+        // Whether an episode is selected does not depend on the sign of the threshold.
+        Ok(Prepared::learn_if(batch.iter().map(target).collect(), |segment| segment.weight != 0.0))
     }
 
     fn loss(&self, target: &Target, log_probs: &LogProbs) -> Result<Term> {
@@ -76,5 +77,7 @@ mod tests {
             Raft { threshold: 1.0 }.prepare(&scored(&[(0.0, 0.0), (0.9, 0.0)])).unwrap(),
             Prepared::NoSignal
         );
+        // With a threshold of 0 an episode without a reward is cloned.
+        assert_eq!(weights(&Raft { threshold: 0.0 }, &[(0.0, 0.0), (-0.1, 0.0)]), [1.0, 0.0]);
     }
 }

@@ -76,8 +76,8 @@ pub(crate) struct LossGradient {
     pub(crate) gradients: Gradients,
     /// Of the critic's weights, if there is a critic.
     pub(crate) critic: Option<CriticGradient>,
-    /// What was measured on the way.
-    pub(crate) statistics: UpdateStatistics,
+    /// What was measured on the way; `None` if it is the gradient of demonstrations alone.
+    pub(crate) statistics: Option<UpdateStatistics>,
     /// Tokens of the prompts and completions that it was computed from; those left out are not counted.
     pub(crate) n_tokens: usize,
 }
@@ -148,7 +148,7 @@ pub(crate) fn loss_gradient(
     });
     let n_tokens: usize = trained.iter().map(Trajectory::n_sampled).sum();
     let total = |field: fn(&Sums) -> f64| sums.iter().map(field).sum::<f64>();
-    let statistics = UpdateStatistics {
+    let statistics = Some(UpdateStatistics {
         loss: total(|sums| sums.loss),
         kl: total(|sums| sums.kl) / trained.len() as f64,
         kl_k3: total(|sums| sums.k3) / n_tokens as f64,
@@ -157,7 +157,7 @@ pub(crate) fn loss_gradient(
         log_prob_gap_mean: total(|sums| sums.gap) / n_tokens as f64,
         outside_nucleus: [total(|sums| sums.outside[0] as f64), total(|sums| sums.outside[1] as f64)]
             .map(|count| count / n_tokens as f64),
-    };
+    });
     let n_tokens = trained.iter().map(|trajectory| trajectory.ids.len()).sum();
     Ok(Some(LossGradient { gradients, critic, statistics, n_tokens }))
 }
@@ -254,7 +254,7 @@ mod tests {
             panic!("the gradient is not finite");
         };
         train_state.copy_to_host(&model).unwrap();
-        (statistics, grad_norm, model)
+        (statistics.expect("the batch has weights"), grad_norm, model)
     }
 
     #[test]

@@ -229,7 +229,7 @@ impl Metric {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Cloning of demonstrations.
+    /// Copy tasks, and cloning of demonstrations.
     WarmStart,
     /// Reinforcement learning.
     Learn,

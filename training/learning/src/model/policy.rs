@@ -135,7 +135,7 @@ impl PolicyModel {
     /// Renders demonstrations in the chat format; `None` in the compact prompt format.
     pub(crate) fn demonstrator(&self, config: &Config) -> Result<Option<DemonstrationRenderer<'_>>> {
         let Some(format) = &self.format else { return Ok(None) };
-        let (lm, max_steps) = (lm_config(config, 1.0, 1.0)?, config.run.max_steps as u32);
+        let (lm, max_steps) = (lm_config(config, 1.0, 1.0)?, config.run.max_steps);
         Ok(Some(DemonstrationRenderer::new(&self.tokenizer, format, &lm, max_steps)?))
     }
 

@@ -1,15 +1,13 @@
 //! Reads the held-out episodes that a run has recorded.
 
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use webshop_agent::{EpisodeCoordinates, FailureKind};
 use webshop_env::RewardBreakdown;
-use webshop_products::GoalId;
+use webshop_products::{GoalId, read_json_lines};
 
-use crate::error::{Result, TrainingError};
+use crate::error::Result;
 
 /// How a held-out episode ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,14 +37,5 @@ pub(crate) fn read_episodes(path: &Path) -> Result<Vec<EpisodeOutcome>> {
         let EpisodeCoordinates { shop, goal, .. } = episode.coordinates;
         EpisodeOutcome { shop, goal, reward: episode.reward, failure }
     };
-    Ok(read_lines(path)?.into_iter().map(episode).collect())
-}
-
-/// The JSON objects of a file, one per line.
-pub(crate) fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
-    let text = fs::read_to_string(path).map_err(|e| TrainingError::io("read", path, e))?;
-    let read = |(line, number): (&str, usize)| {
-        serde_json::from_str(line).map_err(|e| TrainingError::bad_file(path, format!("line {number}: {e}")))
-    };
-    text.lines().zip(1..).map(read).collect()
+    Ok(read_json_lines(path)?.into_iter().map(episode).collect())
 }

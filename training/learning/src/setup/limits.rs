@@ -47,5 +47,5 @@ pub(crate) fn prompt_config(config: &Config) -> PromptConfig {
 
 /// Limits of rollouts.
 pub(crate) fn rollout_config(config: &Config) -> RolloutConfig {
-    RolloutConfig { max_steps: config.run.max_steps as u32, lanes: LANES }
+    RolloutConfig { max_steps: config.run.max_steps, lanes: LANES }
 }

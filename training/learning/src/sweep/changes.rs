@@ -39,7 +39,7 @@ impl Changes {
             text += &format!(" --seeds {}", seeds.join(","));
         }
         if let Some(Variation { key, values }) = &self.vary {
-            text += &format!(" --vary {key}={}", values.join(","));
+            text += &format!(" --vary {}", shell_quoted(&format!("{key}={}", values.join(","))));
         }
         text
     }
@@ -47,5 +47,15 @@ impl Changes {
 
 /// The overrides as shell arguments, each after a space.
 pub(super) fn set_flags(values: &[String]) -> String {
-    values.iter().map(|value| format!(" --set '{value}'")).collect()
+    values.iter().map(|value| format!(" --set {}", shell_quoted(value))).collect()
+}
+
+/// `argument` as one word of a POSIX shell, in quotes where it needs them.
+pub fn shell_quoted(argument: &str) -> String {
+    let needs_no_quotes = |c: char| c.is_alphanumeric() || "-_=./,:+%@".contains(c);
+    if !argument.is_empty() && argument.chars().all(needs_no_quotes) {
+        argument.into()
+    } else {
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    }
 }

@@ -12,7 +12,7 @@ mod queue;
 mod run;
 
 pub use crate::run::episodes::EpisodeOutcome;
-pub use crate::sweep::changes::{Changes, Variation};
+pub use crate::sweep::changes::{Changes, Variation, shell_quoted};
 pub use crate::sweep::outcome::{ArmOutcome, RunOutcome, read_outcomes};
 pub use crate::sweep::plan::{Arm, Comparison};
 pub use crate::sweep::run::{ComparisonFolder, compare};

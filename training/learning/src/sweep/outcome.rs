@@ -4,16 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use webshop_products::{GoalId, hex};
+use webshop_products::{GoalId, hex, read_json_lines};
 
 use crate::error::{Result, TrainingError};
 use crate::metrics::{Record, Timing, read_records, read_timings};
 use crate::run::atomic::read_json;
-use crate::run::episodes::{EpisodeOutcome, read_episodes, read_lines};
+use crate::run::episodes::{EpisodeOutcome, read_episodes};
 use crate::run::folder::{REFERENCE, RunFolder, step_name};
 use crate::setup::fingerprint::Fingerprint;
 use crate::sweep::plan::Comparison;
-use crate::sweep::run::{ComparisonFolder, summary};
+use crate::sweep::run::ComparisonFolder;
+use crate::trainer::RunSummary;
 use webshop_evaluation::next_action::StepResult;
 use webshop_evaluation::{Judgement, Summary};
 
@@ -73,7 +74,7 @@ pub fn read_outcomes(comparison: &Comparison, folder: &ComparisonFolder) -> Resu
 impl RunOutcome {
     fn read(root: &Path, split: &str) -> Result<Self> {
         let (run, config) = RunFolder::open(root)?;
-        let Some(learned) = summary(&run)?.and_then(|summary| summary.learned) else {
+        let Some(learned) = RunSummary::of(&run)?.and_then(|summary| summary.learned) else {
             return Err(TrainingError::bad_file(root, "the run has not come to its end"));
         };
         let file = format!("{}.jsonl", step_name(learned.step));
@@ -81,7 +82,11 @@ impl RunOutcome {
         Ok(Self {
             summary: learned.summary,
             episodes: read_episodes(&run.episodes().join(&file))?,
-            step_results: if learned.next_action.is_some() { read_lines(&completions)? } else { Vec::new() },
+            step_results: if learned.next_action.is_some() {
+                read_json_lines(&completions)?
+            } else {
+                Vec::new()
+            },
             judgement: match config.judgement.episodes {
                 0 => None,
                 _ => Some(read_json(&run.judgement())?),

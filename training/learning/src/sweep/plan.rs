@@ -25,10 +25,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::config::Config;
+use crate::config::{Config, text_override};
 use crate::error::{Result, TrainingError};
 use crate::run::branch::warm_start_differences;
-use crate::sweep::changes::{Changes, Variation, set_flags};
+use crate::sweep::changes::{Changes, Variation, set_flags, shell_quoted};
 
 /// Arms and seeds, every configuration valid and all of them comparable.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,7 +139,7 @@ impl Comparison {
         };
         let base = file.base.map(|base| path.parent().unwrap_or(Path::new("")).join(base));
         let mut shared = file.set;
-        shared.extend(file.catalog.map(|source| format!("catalog.source={}", toml::Value::String(source))));
+        shared.extend(file.catalog.map(|source| text_override("catalog.source", &source)));
         shared.extend_from_slice(&changes.set);
         let common = Config::load(base.as_deref(), &shared)?;
         let resolve = |arm: ArmEntry| {
@@ -165,7 +165,7 @@ impl Comparison {
             seeds: file.seeds,
             baseline,
             arms,
-            whole_command: format!("webshop compare --config {}{}", path.display(), changes.flags()),
+            whole_command: format!("webshop compare --config {}{}", quoted(path), changes.flags()),
             command: train_command(base.as_deref(), &shared),
             common,
         })
@@ -202,8 +202,12 @@ impl Arm {
     }
 }
 
+fn quoted(path: &Path) -> String {
+    shell_quoted(&path.to_string_lossy())
+}
+
 fn train_command(base: Option<&Path>, shared: &[String]) -> String {
-    let base = base.map(|base| format!(" --config {}", base.display())).unwrap_or_default();
+    let base = base.map(|base| format!(" --config {}", quoted(base))).unwrap_or_default();
     format!("webshop train{base}{}", set_flags(shared))
 }
 

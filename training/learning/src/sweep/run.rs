@@ -1,13 +1,13 @@
 //! Trains the runs of a comparison, and resumes unfinished ones.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::config::{Config, KeyDifference};
 use crate::error::{Result, TrainingError};
 use crate::observer::Observer;
-use crate::run::atomic::read_json;
 use crate::run::branch::{branch_run, warm_start_differences};
 use crate::run::folder::RunFolder;
 use crate::sweep::plan::{Arm, Comparison};
@@ -49,6 +49,11 @@ impl ComparisonFolder {
     /// The page of the report.
     pub fn report(&self) -> PathBuf {
         self.root.join("report.html")
+    }
+
+    /// The tables of the report as Markdown.
+    pub fn table(&self) -> PathBuf {
+        self.root.join("table.md")
     }
 
     /// The warm start of the runs under `seed`.
@@ -98,7 +103,7 @@ fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {
 pub fn compare(
     comparison: &Comparison,
     folder: &ComparisonFolder,
-    n_jobs: usize,
+    n_jobs: NonZeroUsize,
     observe: &(dyn Fn(&str) -> Box<dyn Observer> + Sync),
     write_report: &(dyn Fn(&RunFolder) -> Result<PathBuf> + Sync),
     stop: &AtomicBool,
@@ -112,7 +117,7 @@ pub fn compare(
     let waits_for: Vec<Option<usize>> =
         (0..n_seeds + n_runs).map(|item| (item >= n_seeds).then(|| (item - n_seeds) % n_seeds)).collect();
     let n_threads = (rayon::current_num_threads() / n_jobs).max(1);
-    let mut errors = work_off(n_jobs, &waits_for, |item| {
+    let mut errors = work_off(n_jobs.get(), &waits_for, |item| {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build();
         let threads = threads.map_err(|e| TrainingError::Threads { n_threads, problem: e.to_string() })?;
         let made = threads.install(|| match item.checked_sub(n_seeds) {
@@ -175,7 +180,9 @@ impl Work<'_> {
     fn warm_start(&self, seed: u64) -> Result<()> {
         let config = self.comparison.warm_start(seed);
         let run = match self.begun_warm_start(seed)? {
-            Some(run) if summary(&run)?.is_some_and(|summary| summary.warm_start.is_some()) => return Ok(()),
+            Some(run) if RunSummary::of(&run)?.is_some_and(|summary| summary.warm_start.is_some()) => {
+                return Ok(());
+            }
             Some(run) => run,
             None => RunFolder::create(&self.folder.warm_start(seed), &config)?,
         };
@@ -187,7 +194,7 @@ impl Work<'_> {
         let config = self.config(arm, seed);
         let root = self.folder.run(&arm.name, seed);
         let run = match self.begun_run(arm, seed)? {
-            Some(run) if summary(&run)?.is_some_and(|summary| summary.learned.is_some()) => {
+            Some(run) if RunSummary::of(&run)?.is_some_and(|summary| summary.learned.is_some()) => {
                 // It may have been interrupted between its summary and its report.
                 return if run.report().exists() { Ok(()) } else { (self.write_report)(&run).map(drop) };
             }
@@ -221,9 +228,4 @@ fn begun(root: &Path, differences: impl Fn(&Config) -> Vec<KeyDifference>) -> Re
             ),
         )),
     }
-}
-
-/// The summary of a run; `None` if it is not finished.
-pub(super) fn summary(run: &RunFolder) -> Result<Option<RunSummary>> {
-    run.summary().exists().then(|| read_json(&run.summary())).transpose()
 }

@@ -35,7 +35,7 @@ pub(super) fn write_baselines(ex: &Experiment<'_>, learned: &Evaluation) -> Resu
 /// The baselines of a run, its demonstrator among them if that reads pages.
 pub(super) fn baseline_config(ex: &Experiment<'_>) -> BaselineConfig {
     BaselineConfig {
-        max_steps: ex.config.run.max_steps as u32,
+        max_steps: ex.config.run.max_steps,
         results_shown: ex.config.prompt.results_shown,
         browsing: ex.config.browsing_demonstrator(),
         seed: ex.seed(),

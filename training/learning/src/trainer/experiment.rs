@@ -80,21 +80,23 @@ impl<'a> Experiment<'a> {
                 (TrainerState::new(), policy, Weights { train_state, critic })
             }
         };
+        let (workers, _lock) = (None, lock);
+        let experiment =
+            Self { config, compute, run, observer, tasks, recorded, policy, workers, own_loss, _lock };
+        // A refused run keeps all its records.
+        experiment.keep_fingerprint(state.step)?;
         // A run may be killed between writing a checkpoint and linking it.
         if let Some(best) = state.best.filter(|best| best.step == state.step) {
             run.set_best(best.step)?;
         }
         let split = config.evaluation.split.to_string();
         let metrics = MetricsWriter::open(run.root(), &split, state.metrics)?;
-        let (workers, _lock) = (None, lock);
-        let experiment =
-            Self { config, compute, run, observer, tasks, recorded, policy, workers, own_loss, _lock };
-        experiment.keep_fingerprint()?;
         Ok((experiment, Progress::new(state, metrics), weights))
     }
 
-    /// Saves the fingerprint of a new run. Refuses to resume a run with another fingerprint.
-    fn keep_fingerprint(&self) -> Result<()> {
+    /// Saves the fingerprint of a new run. Refuses to resume a run with another fingerprint after `step` optimizer steps; a
+    /// loss has no part in the warm start, from which runs with other losses branch.
+    fn keep_fingerprint(&self, step: u64) -> Result<()> {
         let recorded = self.recorded.as_ref();
         let found = Fingerprint {
             base: self.policy.base()?,
@@ -105,7 +107,10 @@ impl<'a> Experiment<'a> {
             ..fingerprint(&self.tasks, &self.policy.tokenizer)
         };
         let path = self.run.fingerprint();
-        let begun: Option<Fingerprint> = path.is_file().then(|| read_json(&path)).transpose()?;
+        let mut begun: Option<Fingerprint> = path.is_file().then(|| read_json(&path)).transpose()?;
+        if let Some(begun) = begun.as_mut().filter(|_| step <= self.first_rl_step()) {
+            begun.loss.clone_from(&found.loss);
+        }
         if let Some(begun) = begun.filter(|begun| *begun != found) {
             let differences = begun.differences(&found);
             if begun.compute != found.compute && differences.len() == 1 {

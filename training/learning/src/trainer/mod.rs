@@ -66,7 +66,7 @@ use crate::model::network::Network;
 use crate::model::train_state::TrainState;
 use crate::observer::Observer;
 use crate::optimizer::{StepOutcome, Stride};
-use crate::run::atomic::{write_atomically, write_json};
+use crate::run::atomic::{read_json, write_atomically, write_json};
 use crate::run::checkpoint::names::{CONFIG, CRITIC, MODEL, OPTIMIZER};
 use crate::run::folder::RunFolder;
 use crate::trainer::experiment::{Experiment, Weights, has_critic};
@@ -88,12 +88,24 @@ const JUDGEMENT_STEP: u64 = 1 << 44;
 /// The three evaluations that summarize a run; `None` until they are made.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Of the initial weights.
-    pub random: Option<Evaluation>,
+    /// Of the initial weights: those of the base model, of another model, or random ones.
+    #[serde(alias = "random")]
+    pub initial: Option<Evaluation>,
     /// After the warm start.
     pub warm_start: Option<Evaluation>,
     /// After reinforcement learning.
     pub learned: Option<Evaluation>,
+}
+
+impl RunSummary {
+    /// The summary of a run; `None` if its warm start is not over.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn of(run: &RunFolder) -> Result<Option<Self>> {
+        let path = run.summary();
+        path.exists().then(|| read_json(&path)).transpose()
+    }
 }
 
 /// A held-out evaluation.
@@ -139,7 +151,8 @@ pub fn train_on(
 /// Like [`train_on`], with a loss of the caller in place of `rl.loss`. The run's `config.toml` does not have it: a run is
 /// resumed with the same loss, and `fingerprint.json` has its name.
 ///
-/// Fails before any work if the loss needs a critic, and if it compares the episodes of a group with `rl.group_size` below 2.
+/// Fails before any work if the loss or `rl.loss` needs a critic, and if the loss compares the episodes of a group with
+/// `rl.group_size` below 2.
 pub fn train_with_loss(
     loss: &dyn Loss,
     compute: &Compute,
@@ -150,6 +163,7 @@ pub fn train_with_loss(
 ) -> Result<RunSummary> {
     let problem = match loss.advantage_source() {
         AdvantageSource::Critic => "needs a critic, which only `ppo` has",
+        _ if config.rl.loss.with_critic().is_some() => "has no critic; `rl.loss.kind` must not be `ppo`",
         AdvantageSource::Group if config.rl.group_size < 2 => {
             "compares rollouts of the same goal; set `rl.group_size` to 2 or more"
         }
@@ -192,8 +206,8 @@ fn train_by(
 ) -> Result<RunSummary> {
     let (mut experiment, progress, weights) = Experiment::open(compute, config, run, observer, calls.loss)?;
     experiment.workers = calls.workers;
-    if run.summary().exists() && progress.state.summary.learned.is_some() {
-        return Ok(progress.state.summary);
+    if let Some(summary) = RunSummary::of(run)?.filter(|summary| summary.learned.is_some()) {
+        return Ok(summary);
     }
     let mut trainer = Trainer::new(&experiment, progress, weights, stop);
     trainer.warm_up()?;
@@ -251,8 +265,8 @@ impl<'a> Trainer<'a> {
 
     /// The warm start with the evaluations before and after it.
     fn warm_up(&mut self) -> Result<()> {
-        if self.progress.state.summary.random.is_none() {
-            self.progress.state.summary.random = Some(self.evaluate(Phase::WarmStart, None)?);
+        if self.progress.state.summary.initial.is_none() {
+            self.progress.state.summary.initial = Some(self.evaluate(Phase::WarmStart, None)?);
         }
         sft::run(self)?;
         if self.progress.state.summary.warm_start.is_none() {

@@ -151,6 +151,17 @@ impl<'a> Rl<'_, 'a> {
         Ok(())
     }
 
+    /// The target of each episode; `None` if the rewards carry no signal.
+    fn targets(&self, rollouts: &Rollouts) -> Result<Option<Vec<Target>>> {
+        let Prepared::Learn(targets) = self.loss.prepare(&rollouts.scored)? else { return Ok(None) };
+        let (n_targets, n_episodes) = (targets.len(), rollouts.batch.len());
+        if n_targets != n_episodes {
+            let problem = format!("it has {n_targets} targets for {n_episodes} episodes");
+            return Err(TrainingError::InvalidBatch { loss: self.loss.name(), problem });
+        }
+        Ok(Some(targets))
+    }
+
     /// The optimizer steps of one batch, or a counted skip if its rewards carry no signal.
     fn learn(
         &mut self,
@@ -159,7 +170,7 @@ impl<'a> Rl<'_, 'a> {
         record: &mut Record,
     ) -> Result<()> {
         let lr = self.lr();
-        let Prepared::Learn(targets) = self.loss.prepare(&rollouts.scored)? else {
+        let Some(targets) = self.targets(rollouts)? else {
             return self.learn_without_signal(record);
         };
         record.set(Metric::TrainLr, lr);
@@ -173,7 +184,7 @@ impl<'a> Rl<'_, 'a> {
         let minibatches = parts(rollouts.batch.len(), self.config.minibatches);
         let value_lr = self.config.loss.with_critic().map_or(0.0, |loss| loss.value_lr);
         let (mut statistics, mut norms, mut errors) = (Vec::new(), Vec::new(), Vec::new());
-        let mut n_tokens = 0;
+        let (mut n_updates, mut n_tokens) = (0, 0);
         for epoch in 0..self.config.epochs {
             for (place, part) in minibatches.iter().enumerate() {
                 let place = (epoch * self.config.minibatches + place) as u64;
@@ -186,7 +197,8 @@ impl<'a> Rl<'_, 'a> {
                     self.trainer.update_critic(of_loss.critic.as_ref(), value_lr)?;
                 }
                 errors.extend(of_loss.critic.map(|critic| critic.loss));
-                statistics.push(of_loss.statistics);
+                statistics.extend(of_loss.statistics);
+                n_updates += 1;
                 n_tokens += of_loss.n_tokens;
                 norms.extend(norm);
                 self.remember_norm(norm);
@@ -198,9 +210,9 @@ impl<'a> Rl<'_, 'a> {
         if !errors.is_empty() {
             record.set(Metric::TrainValueLoss, mean(&errors));
         }
-        self.trainer.record_update(record, (norms.len() == statistics.len()).then(|| mean(&norms)));
-        // A skipped step has no throughput.
-        if record.get(Metric::TrainLoss).is_some() {
+        // A skipped step has neither a norm nor throughput.
+        if n_updates > 0 {
+            self.trainer.record_update(record, (norms.len() == n_updates).then(|| mean(&norms)));
             let progress = &mut self.trainer.progress;
             let seconds = progress.clock.seconds() - began;
             progress.throughput.trained(n_tokens, seconds);
@@ -220,8 +232,8 @@ impl<'a> Rl<'_, 'a> {
     }
 
     /// The optimizer steps of one batch on demonstrations alone, each pass of which has `share` times as many as it would have
-    /// rollouts, and others than the pass before. Their completions count as tokens, so that budgets of tokens hold for
-    /// cloning too.
+    /// rollouts, and others than the pass before. If nothing else is learned from, their completions count as tokens, so
+    /// that budgets of tokens hold for cloning too.
     fn clone_demonstrations(&mut self, share: f64, record: &mut Record) -> Result<()> {
         let (lr, page_weight) = (self.lr(), self.trainer.ex.config.warm_start.page_weight);
         let size = n_demonstrated(self.config.batch_episodes.div_ceil(self.config.minibatches), share);
@@ -229,7 +241,10 @@ impl<'a> Rl<'_, 'a> {
         for place in 0..self.updates_per_step() {
             let batch = self.demonstrations(place, size)?;
             let (loss, norm) = sft::clone_batch(self.trainer, &batch, page_weight, lr, self.grad_clip())?;
-            self.trainer.progress.state.tokens += batch.iter().map(|one| one.n_sampled() as u64).sum::<u64>();
+            if self.config.is_cloning_alone() {
+                self.trainer.progress.state.tokens +=
+                    batch.iter().map(|one| one.n_sampled() as u64).sum::<u64>();
+            }
             losses.push(loss);
             norms.extend(norm);
             self.remember_norm(norm);
@@ -261,8 +276,8 @@ impl<'a> Rl<'_, 'a> {
         Schedule { peak: lr, warmup: warmup_steps, total: steps, decay }.lr(self.step(), self.share_spent())
     }
 
-    /// The gradient of a minibatch with its share of demonstrations; `place` is its number in the step.
-    /// `None` if no target has a weight.
+    /// The gradient of a minibatch with its share of demonstrations; `place` is its number in the step. It is that of the
+    /// demonstrations alone if no target has a weight, and `None` if there are none either.
     fn gradient(
         &self,
         reference: &ReferencePolicy<'_>,
@@ -277,21 +292,24 @@ impl<'a> Rl<'_, 'a> {
         let head = self.trainer.critic.as_ref().map(Critic::head).transpose()?;
         let coefficient = self.config.loss.with_critic().map_or(0.0, |loss| loss.vf_coef);
         let critic = head.as_ref().map(|head| Criticized { head, coefficient });
-        let Some(mut of_loss) =
-            loss_gradient(policy, reference.network(), self.loss, batch, &targets, critic, scoring)?
-        else {
-            return Ok(None);
-        };
+        let of_loss =
+            loss_gradient(policy, reference.network(), self.loss, batch, &targets, critic, scoring)?;
         let demonstrated = self.config.demonstration_share;
-        if demonstrated > 0.0 {
-            let demonstrations = self.demonstrations(place, n_demonstrated(batch.len(), demonstrated))?;
-            let page_weight = ex.config.warm_start.page_weight;
-            let (cloning, _) =
-                cloning_gradient(policy, &demonstrations, page_weight, self.config.micro_batch_tokens)?;
-            of_loss.gradients.mix(demonstrated, &cloning)?;
-            of_loss.n_tokens += demonstrations.iter().map(|one| one.ids.len()).sum::<usize>();
+        if demonstrated == 0.0 {
+            return Ok(of_loss);
         }
-        Ok(Some(of_loss))
+        let demonstrations = self.demonstrations(place, n_demonstrated(batch.len(), demonstrated))?;
+        let page_weight = ex.config.warm_start.page_weight;
+        let (cloning, _) =
+            cloning_gradient(policy, &demonstrations, page_weight, self.config.micro_batch_tokens)?;
+        let n_tokens = demonstrations.iter().map(|one| one.ids.len()).sum();
+        Ok(Some(match of_loss {
+            Some(mut of_loss) => {
+                of_loss.gradients.mix(demonstrated, &cloning)?;
+                LossGradient { n_tokens: of_loss.n_tokens + n_tokens, ..of_loss }
+            }
+            None => LossGradient { gradients: cloning, critic: None, statistics: None, n_tokens },
+        }))
     }
 
     /// The norm that gradients are clipped to: fixed, or a quantile of those so far

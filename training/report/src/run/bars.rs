@@ -106,9 +106,9 @@ mod tests {
             columns: vec![Column { label: "0".into(), parts: vec![0.25, 0.75] }],
         };
         let svg = chart.svg().unwrap();
-        // The plot is 216 high from 278 upwards: a quarter is 54, the rest 162 and ends at the top.
-        assert!(svg.contains("y=\"224.0\" width=\"429.7\" height=\"54.0\"><title>bought: 25.0 %"), "{svg}");
-        assert!(svg.contains("y=\"62.0\" width=\"429.7\" height=\"162.0\"><title>not: 75.0 %"), "{svg}");
+        // The plot is 216 high from 284 upwards: a quarter is 54, the rest 162 and ends at the top.
+        assert!(svg.contains("y=\"230.0\" width=\"429.7\" height=\"54.0\"><title>bought: 25.0 %"), "{svg}");
+        assert!(svg.contains("y=\"68.0\" width=\"429.7\" height=\"162.0\"><title>not: 75.0 %"), "{svg}");
     }
 
     #[test]

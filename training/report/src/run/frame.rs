@@ -12,10 +12,10 @@ use crate::run::svg::{CHARACTER, opening};
 
 /// Size of a drawing in its own units; the page scales it.
 const WIDTH: f64 = 600.0;
-const HEIGHT: f64 = 320.0;
+const HEIGHT: f64 = 326.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = WIDTH - 18.0;
-const TOP: f64 = 62.0;
+const TOP: f64 = 68.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
 /// Least distance of a tick label of the right half from the knee; nearer ones would overlap a label of the
 /// left half.

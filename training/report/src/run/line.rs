@@ -165,16 +165,16 @@ mod tests {
         let svg =
             chart(vec![Line { label: "success".into(), points: points.to_vec(), dots: true }]).svg().unwrap();
         // The lower left and the upper right corner of the plot.
-        assert!(svg.contains("<path class=\"line l0\" d=\"M58.0 278.0L582.0 62.0\"/>"), "{svg}");
+        assert!(svg.contains("<path class=\"line l0\" d=\"M58.0 284.0L582.0 68.0\"/>"), "{svg}");
         assert!(svg.contains("<title>10.0: 100.0 % (50.0 % to 100.0 %)</title>"), "{svg}");
-        assert!(svg.contains("M320.0 62V278"), "the mark is in the middle: {svg}");
+        assert!(svg.contains("M320.0 68V284"), "the mark is in the middle: {svg}");
     }
 
     #[test]
     fn a_knee_is_in_the_middle_with_ticks_on_both_sides() {
         let points = [(0.0, 0.0), (8.0, 0.5), (10.0, 1.0)];
         let svg = LineChart { knee: Some(8.0), ..chart(vec![Line::binned("x", &points)]) }.svg().unwrap();
-        assert!(svg.contains("<path class=\"line l0\" d=\"M58.0 278.0L320.0 170.0L582.0 62.0\"/>"), "{svg}");
+        assert!(svg.contains("<path class=\"line l0\" d=\"M58.0 284.0L320.0 176.0L582.0 68.0\"/>"), "{svg}");
         // Each half is 262 wide: 5 of 8 lies at 58 + 163.75, 9 halfway from 8 to 10.
         for (x, label) in [("58.0", "0"), ("221.8", "5"), ("451.0", "9"), ("582.0", "10")] {
             assert!(

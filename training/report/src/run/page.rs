@@ -114,7 +114,7 @@ fn json_text(value: &serde_json::Value) -> String {
 fn evaluations(results: &Results) -> Vec<(String, &Evaluation)> {
     let summary = &results.summary;
     let named = [
-        (results.config.model.first_name().to_string(), &summary.random),
+        (results.config.model.first_name().to_string(), &summary.initial),
         ("after the warm start".into(), &summary.warm_start),
         (format!("after {}", results.method()), &summary.learned),
     ];

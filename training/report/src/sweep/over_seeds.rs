@@ -1,7 +1,7 @@
 //! What the runs of several seeds say of an arm, and of its difference to the baseline arm.
 //!
 //! The unit is the run: an interval says what further seeds would give, not what other goals would. One seed has
-//! no interval, nor have equal values. Differences are paired by seed, whose runs share their warm start, and their p-values are corrected
+//! no interval, and nor have equal values. Differences are paired by seed, whose runs share their warm start, and their p-values are corrected
 //! for the number of arms.
 
 use webshop_evaluation::{holm, mean, paired_seeds_difference, seeds_interval};
@@ -20,11 +20,12 @@ pub(super) struct ArmDifference {
 }
 
 impl ArmDifference {
-    /// As a cell in points: `+4.0 [−1.2, +9.2], p 0.012 *`.
+    /// As a cell in points: `+4.0 [+1.2, +6.8], p 0.012 *`.
     pub(super) fn cell(&self) -> String {
         let Some(([low, high], p)) = self.over_seeds else { return signed(self.mean) };
         let mark = if p < SIGNIFICANT { " *" } else { "" };
-        format!("{} [{}, {}], p {p:.3}{mark}", signed(self.mean), signed(low), signed(high))
+        let p = if p < 0.001 { "p < 0.001".into() } else { format!("p {p:.3}") };
+        format!("{} [{}, {}], {p}{mark}", signed(self.mean), signed(low), signed(high))
     }
 }
 
@@ -65,6 +66,8 @@ mod tests {
             differences(&rates, 1).iter().map(|of| of.map_or(String::new(), |of| of.cell())).collect();
         assert_eq!(cells[..2], ["−2.0 [−4.5, +0.5], p 0.074", ""]);
         assert_eq!(cells[2], "+12.5", "equal differences have no interval");
+        let clear = ArmDifference { mean: 0.25, over_seeds: Some(([0.125, 0.375], 0.0004)) };
+        assert_eq!(clear.cell(), "+25.0 [+12.5, +37.5], p < 0.001 *");
     }
 
     #[test]

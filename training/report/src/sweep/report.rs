@@ -40,11 +40,21 @@ struct Page<'a> {
     /// The tables with their titles.
     tables: &'a [(String, Table)],
     curves: &'a [Drawing],
-    reproduction: &'a str,
+    reproduction: &'a Reproduction,
     /// The sections that depend on the machine.
     time_note: &'static str,
     times: &'a Table,
     time_curves: &'a [Drawing],
+}
+
+/// What the runs began with, and the commands that make them again.
+struct Reproduction {
+    /// Versions and digests of the environment, and of the tokenizer and warm start of each seed.
+    facts: Vec<String>,
+    /// The command of the comparison.
+    all_runs: String,
+    /// The command of the first run of each arm.
+    single_runs: Vec<String>,
 }
 
 /// Writes the report of a comparison whose runs are all finished, and returns the path of the page.
@@ -68,12 +78,12 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
     for drawing in drawings.iter().chain(&seconds) {
         save(drawing.file, &standalone(&drawing.svg))?;
     }
-    let (notes, reproduction) = (notes(comparison, &arms, is_judged), reproduction(comparison, &arms));
+    let (notes, reproduction) = (notes(comparison, &arms, is_judged), Reproduction::of(comparison, &arms));
     let mut text = format!("# {}\n\n{}\n\n", comparison.title, notes.join("\n\n"));
     for (name, table) in &tables {
         let _ = write!(text, "## {name}\n\n{}\n", table.markdown());
     }
-    let _ = write!(text, "## Reproduction\n\n{reproduction}");
+    let _ = write!(text, "## Reproduction\n\n{}", reproduction.markdown());
     let page = Page {
         title: &comparison.title,
         notes: &notes,
@@ -84,7 +94,7 @@ pub fn write_comparison(comparison: &Comparison, folder: &ComparisonFolder) -> R
         times: &times,
         time_curves: &seconds,
     };
-    save("table.md", &text)?;
+    write_atomically(&folder.table(), text.as_bytes())?;
     save("seconds.md", &times.markdown())?;
     save("report.html", &page.render().expect("the template prints strings into memory"))?;
     Ok(folder.report())
@@ -102,22 +112,23 @@ fn notes(comparison: &Comparison, arms: &[ArmOutcome], is_judged: bool) -> Vec<S
     } else {
         format!(", except {}, which have their own", alone.join(", "))
     };
+    let n_arms = if arms.len() == 1 { "One arm".into() } else { format!("{} arms", arms.len()) };
     let mut notes = vec![
         format!(
-            "{} arms with the seeds {}; the runs of a seed start from the same warm start{exceptions}. The last checkpoint, \
+            "{n_arms} with the seeds {}; the runs of a seed start from the same warm start{exceptions}. The last checkpoint, \
              not the best one, is evaluated on {n_goals} goals ({}) at temperature {}.",
-            arms.len(),
             seeds.join(", "),
             config.evaluation.goals_in_words(),
             config.evaluation.temperature
         ),
         format!(
-            "Success is reward exactly 1. Intervals are 95 %, Student's t over seeds: they say what further seeds would \
-             give on these goals; a single seed has none, nor have equal values, as of a rule on goals that all seeds share. The difference to {baseline} is paired by seed, and its p-value \
-             (paired t test) is corrected for the number of arms by Holm's method. A star marks a corrected p-value below \
-             0.05: without any true difference, one comparison of arms in twenty has a star at all. KL to the warm start (k1, nats per episode) and entropy (nats per token) are of \
-             the same held-out episodes. Tokens are those generated for training, V* estimation \
-             included; with cloning alone, those of the demonstrations' completions."
+            "Success is a reward of exactly 1. Intervals are 95 %, Student's t over seeds: they say what further seeds would \
+             give on these goals. A single seed has no interval, and nor have equal values, such as those of a rule on goals \
+             that all seeds share. The difference to {baseline} is paired by seed, and its p-value (paired t test) is \
+             corrected for the number of arms by Holm's method. A star marks a corrected p-value below 0.05: if no arm \
+             differed from the baseline, one report in twenty would have a star. KL to the warm start (k1, nats per episode) and entropy (nats per \
+             token) are of the same held-out episodes. Tokens are those generated for training, V* estimation included; \
+             with cloning alone, those of the demonstrations' completions."
         ),
     ];
     if is_judged {
@@ -130,31 +141,36 @@ fn notes(comparison: &Comparison, arms: &[ArmOutcome], is_judged: bool) -> Vec<S
     notes
 }
 
-/// Digests of the environment and of the warm starts, and the commands of all runs.
-fn reproduction(comparison: &Comparison, arms: &[ArmOutcome]) -> String {
-    let mut text = String::new();
-    if let Some(run) = arms.first().and_then(|arm| arm.runs.first()) {
-        let of = &run.fingerprint;
-        let _ = write!(
-            text,
-            "- environment `{}`, rewards `{}`, prompt `{}`\n- goals `{}`\n- training shops `{}`\n",
-            of.environment, of.rewards, of.prompt, of.goals, of.task_set
-        );
-        for (seed, run) in comparison.seeds.iter().zip(&arms[0].runs) {
-            let _ = writeln!(
-                text,
-                "- seed {seed}: tokenizer `{}`, warm start `{}`",
-                run.fingerprint.tokenizer, run.reference
-            );
+impl Reproduction {
+    fn of(comparison: &Comparison, arms: &[ArmOutcome]) -> Self {
+        let runs = arms.first().map_or(&[][..], |arm| &arm.runs);
+        let of_shops = runs.first().map(|run| &run.fingerprint).into_iter().flat_map(|of| {
+            [
+                format!("environment {}, rewards {}, prompt {}", of.environment, of.rewards, of.prompt),
+                format!("goals {}", of.goals),
+                format!("training shops {}", of.task_set),
+            ]
+        });
+        let of_seeds = comparison.seeds.iter().zip(runs).map(|(seed, run)| {
+            format!("seed {seed}: tokenizer {}, warm start {}", run.fingerprint.tokenizer, run.reference)
+        });
+        Self {
+            facts: of_shops.chain(of_seeds).collect(),
+            all_runs: comparison.whole_command().into(),
+            single_runs: comparison
+                .arms
+                .iter()
+                .map(|arm| comparison.command(arm, comparison.seeds[0]))
+                .collect(),
         }
     }
-    let _ = write!(
-        text,
-        "\nAll runs:\n\n```sh\n{}\n```\n\nA single run of each arm, with the same bytes:\n\n```sh\n",
-        comparison.whole_command()
-    );
-    for arm in &comparison.arms {
-        let _ = writeln!(text, "{}", comparison.command(arm, comparison.seeds[0]));
+
+    fn markdown(&self) -> String {
+        let facts: String = self.facts.iter().map(|fact| format!("- {fact}\n")).collect();
+        format!(
+            "{facts}\nAll runs:\n\n```sh\n{}\n```\n\nA single run of each arm, with the same bytes:\n\n```sh\n{}\n```\n",
+            self.all_runs,
+            self.single_runs.join("\n")
+        )
     }
-    text + "```\n"
 }

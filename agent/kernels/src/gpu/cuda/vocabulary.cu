@@ -146,6 +146,7 @@ KERNEL draw_tokens(const float *logits, const float *uniforms, unsigned *ids, fl
     float wanted = uniforms[blockIdx.x] * mass, running = 0.0f;
     unsigned tile = 0;
     while (tile + 1 < n_tiles && running + tiles[tile] <= wanted) running += tiles[tile++];
+    while (tile > 0 && tiles[tile] <= 0.0f) running -= tiles[--tile];
     tile_at = tile;
     before = wanted - running;
   }
@@ -159,8 +160,9 @@ KERNEL draw_tokens(const float *logits, const float *uniforms, unsigned *ids, fl
     float running = 0.0f;
     unsigned warp = 0;
     while (warp + 1 < MAX_WARPS && running + shared[warp] <= before) running += shared[warp++];
-    // Tokens of weight 0 are never chosen: if rounding leaves a remainder, the last positive weight is taken.
-    unsigned last = 0;
+    // Tokens of weight 0 are never chosen: if rounding leaves a remainder, the last positive weight of the tile is taken.
+    unsigned last = warp * WARP;
+    while (last > 0 && weights[last] <= 0.0f) last--;
     for (unsigned i = warp * WARP; i < TILE; i++) {
       if (weights[i] <= 0.0f) continue;
       last = i;

@@ -104,7 +104,9 @@ pub(super) fn step_of(name: &str) -> Option<u64> {
 /// `checkpoints/last`. A folder that holds a file named `marker` is a checkpoint.
 pub(crate) fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
     let missing = |problem: String| TrainingError::NoCheckpoint { path: path.into(), problem };
-    let link = path.file_name().and_then(Link::of);
+    // A folder of that name is no link.
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|data| data.is_dir());
+    let link = path.file_name().and_then(Link::of).filter(|_| !is_folder);
     if !path.exists() && link.is_none() {
         return Err(missing("there is no such path".into()));
     }

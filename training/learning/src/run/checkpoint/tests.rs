@@ -146,6 +146,14 @@ fn a_checkpoint_is_found_by_any_of_its_names() {
         let found = find_checkpoint(&path, "model").unwrap();
         assert_eq!(fs::read_to_string(found.join("model")).unwrap(), "a", "{}", path.display());
     }
+    // A copy of a checkpoint, and a run, may be named like a link.
+    let copy = keep.path().join("best");
+    fs::create_dir(&copy).unwrap();
+    fs::write(copy.join("model"), "b").unwrap();
+    assert_eq!(find_checkpoint(&copy, "model").unwrap(), copy);
+    let run = RunFolder::create(&keep.path().join("last"), &Config::default()).unwrap();
+    let saved = run.save_checkpoint(1, &(), write_model("c")).unwrap();
+    assert_eq!(find_checkpoint(run.root(), "model").unwrap(), saved);
     let error = find_checkpoint(keep.path(), "model").unwrap_err().to_string();
     assert!(error.ends_with("it has no `model`, and no `checkpoints/last` that has one"), "{error}");
     assert!(find_checkpoint(&keep.path().join("none"), "model").is_err());
