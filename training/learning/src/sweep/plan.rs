@@ -309,7 +309,7 @@ mod tests {
     fn the_shipped_comparisons_are_valid() {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
         for (file, n_arms, n_seeds, is_recorded) in [
-            ("gain.toml", 4, 5, false),
+            ("gain.toml", 5, 5, false),
             ("learner_rates.toml", 29, 1, false),
             ("learners.toml", 15, 3, false),
             ("two_habits_learners.toml", 11, 3, true),
