@@ -178,7 +178,7 @@ mod tests {
         // Each half is 262 wide: 5 of 8 lies at 58 + 163.75, 9 halfway from 8 to 10.
         for (x, label) in [("58.0", "0"), ("221.8", "5"), ("451.0", "9"), ("582.0", "10")] {
             assert!(
-                svg.contains(&format!("<text class=\"middle\" x=\"{x}\" y=\"295\">{label}</text>")),
+                svg.contains(&format!("<text class=\"middle\" x=\"{x}\" y=\"301\">{label}</text>")),
                 "{svg}"
             );
         }
