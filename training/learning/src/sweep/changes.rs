@@ -59,3 +59,14 @@ pub fn shell_quoted(argument: &str) -> String {
         format!("'{}'", argument.replace('\'', "'\\''"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_quoted_where_a_shell_needs_it() {
+        let found = ["rl.lr=3e-4", "rl.loss.ratio_clip=[]", "out dir", "it's", ""].map(shell_quoted);
+        assert_eq!(found, ["rl.lr=3e-4", "'rl.loss.ratio_clip=[]'", "'out dir'", "'it'\\''s'", "''"]);
+    }
+}

@@ -277,7 +277,7 @@ mod tests {
         assert_eq!((two.baseline, two.seeds.as_slice()), (1, &[0, 3][..]));
         assert_eq!(
             two.command(&two.arms[1], 3),
-            "webshop train --set 'rl.steps=7' --set 'rl.loss.kind=wsft' --set 'rl.steps=8' --seed 3"
+            "webshop train --set rl.steps=7 --set rl.loss.kind=wsft --set rl.steps=8 --seed 3"
         );
     }
 
@@ -287,7 +287,7 @@ mod tests {
         let two = load_with(TWO, Changes { set, ..Changes::default() }).unwrap();
         let values = |arm: &Arm| (arm.config(0).rl.steps, arm.config(0).rl.lr);
         assert_eq!(two.arms.iter().map(values).collect::<Vec<_>>(), [(9, 0.5), (8, 0.5)]);
-        assert!(two.whole_command().ends_with("two.toml --set 'rl.steps=9' --set 'rl.lr=0.5'"));
+        assert!(two.whole_command().ends_with("two.toml --set rl.steps=9 --set rl.lr=0.5"));
     }
 
     #[test]

@@ -33,8 +33,8 @@ fn values_out_of_range_are_refused_with_the_range() {
         ("judgement.shops=65", "configuration key `judgement.shops` must be at most 64, not 65"),
         (
             "checkpoint.best=true",
-            "configuration key `checkpoint.best` must be false if `evaluation.split` is `test`, \
-             since goals that select a checkpoint cannot measure it, not true",
+            "configuration key `checkpoint.best` must be false if evaluations are on test goals (`evaluation.split` is `test`, \
+             or `catalog.split_rule` leaks), since goals that select a checkpoint cannot measure it, not true",
         ),
         (
             "thresholds=[0.5]",
