@@ -98,7 +98,7 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    /// The summary of a run; `None` if its warm start is not over.
+    /// The summary of a run; `None` if there is none yet. `train` writes it last, `warm_up` after the warm start.
     ///
     /// # Errors
     /// If the file cannot be read.
