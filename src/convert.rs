@@ -35,7 +35,7 @@ pub(crate) struct ConvertArgs {
     /// Import from this format: replay the actions of each chat in the shop and record the episodes
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<FormatArg>,
-    /// Prompt format of the chats: compact, verl-agent, ragen, agentgym-react, tool-call, shop-r1,
+    /// Prompt format of the chats: compact, text, verl-agent, ragen, agentgym-react, tool-call, shop-r1,
     /// shop-r1-latest or shop-r1-minimal [default: that of the recorded episode; of agenttraj:
     /// agentgym-react]
     #[arg(long, value_name = "NAME")]

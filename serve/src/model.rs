@@ -44,7 +44,7 @@ pub struct ModelConfig {
     pub engine: Engine,
     /// The tokenizer.
     pub tokenizer: BpeTokenizer,
-    /// Chat template and stop tokens; `None` for a model of the prompt format `compact`, which has no roles.
+    /// Chat template and stop tokens; `None` for a model of a layout (`compact` or `text`), which has no roles.
     pub format: Option<ChatFormat>,
     /// The most tokens of a prompt and its completion together.
     pub max_context: usize,

@@ -52,9 +52,9 @@ pub(crate) struct EpisodesArgs {
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Language models")]
 pub(crate) struct GenerationArgs {
-    /// Format of prompts and completions: compact, verl-agent, ragen, agentgym-react, tool-call, shop-r1,
-    /// shop-r1-latest or shop-r1-minimal [default: compact if the tokenizer has its special tokens, else
-    /// verl-agent]
+    /// Format of prompts and completions: compact, text, verl-agent, ragen, agentgym-react, tool-call, shop-r1,
+    /// shop-r1-latest or shop-r1-minimal [default: that of training; without a run, compact if the tokenizer has
+    /// its special tokens, else verl-agent]
     #[arg(long, value_name = "NAME")]
     pub(crate) prompt_format: Option<PromptFormat>,
     #[command(flatten)]

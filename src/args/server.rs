@@ -54,8 +54,8 @@ impl ServerArgs {
     ) -> anyhow::Result<Option<(Endpoint, RequestConfig)>> {
         let (Some(base), Some(model)) = (&self.base_url, &self.model) else { return Ok(None) };
         ensure!(
-            dialect != PromptFormat::Compact,
-            "the prompt format `compact` has no chats, which a model behind a server needs; give another `--prompt-format`"
+            dialect.is_chat(),
+            "the prompt format `{dialect}` has no chats, which a model behind a server needs; give another `--prompt-format`"
         );
         ensure!(
             sampling.max_context.is_none(),

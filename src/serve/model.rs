@@ -23,7 +23,7 @@ pub(crate) struct ModelArgs {
     /// Name of the model in requests
     #[arg(long, value_name = "NAME", default_value = "webshop", requires = "model")]
     model_name: String,
-    /// Layout of chats: `compact` as in training, any other format by the checkpoint's chat template [default:
+    /// Layout of chats: `compact` and `text` as in training, any other format by the checkpoint's chat template [default:
     /// as for `rollout --checkpoint`]
     #[arg(long, value_name = "NAME", requires = "model")]
     prompt_format: Option<PromptFormat>,
@@ -55,7 +55,7 @@ impl ModelArgs {
             max_context: loaded.config.max_context,
             engine: loaded.engine,
             tokenizer: loaded.tokenizer,
-            format: loaded.format,
+            format: loaded.format.into_chat(),
             lanes,
             max_waiting: MAX_WAITING,
             fingerprint: loaded.fingerprint,

@@ -185,7 +185,7 @@ fn worked_examples_go_with_the_model() {
     let options = GenerationOptions::default();
     let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).expect("a CPU");
     let policy = loaded.into_policy(options, &compute).expect("a policy");
-    let format = policy.format.as_ref().expect("a chat format");
+    let format = policy.format.chat().expect("a chat format");
     let n_tokens = format.n_example_tokens(&policy.tokenizer).expect("the template renders them");
     assert!((500..8000).contains(&n_tokens), "{n_tokens}");
     // Too many for the context: refused before anything is trained.

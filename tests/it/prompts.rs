@@ -1,6 +1,6 @@
 //! Prompts and completions of every format.
 //!
-//! `snapshots/prompts/` holds episodes of the expert as the model reads them, in the compact format whole and in the
+//! `snapshots/prompts/` holds episodes of the expert as the model reads them, in layouts whole and in the
 //! chat formats as the messages before the fourth turn; and every available action is rendered and parsed back.
 
 use std::fmt::Write;
@@ -11,9 +11,8 @@ use crate::common::in_area;
 use rand::Rng;
 use serde_json::json;
 use webshop_agent::{
-    BrowsingExpert, BrowsingHabits, Conversation, Expert, ExpertKind, ExpertTurn, ParsedCompletion,
-    PromptFormat, compact::CompactRenderer, compact::Piece, compact::PromptConfig, compact::encode_pieces,
-    compact::marks, compact::parse, compact::render_completion,
+    BrowsingExpert, BrowsingHabits, Conversation, Expert, ExpertKind, ExpertTurn, Layout, ParsedCompletion,
+    PromptFormat, compact::Piece, compact::PromptConfig, compact::encode_pieces, compact::marks,
 };
 use webshop_env::{Action, Compat, EnvConfig, Page, RewardBreakdown, Session, Shop, ShopEnv};
 use webshop_lm::BpeTokenizer;
@@ -23,6 +22,7 @@ use webshop_products::{
 };
 
 const PROMPT: PromptConfig = PromptConfig { results_shown: 5 };
+const COMPACT: Layout = Layout::Compact(PROMPT);
 
 fn shop(data: &RawData) -> Shop {
     let catalog = Catalog::from_raw(data, Seed(0)).expect("sound products");
@@ -86,21 +86,30 @@ fn check(name: &str, kind: ExpertKind) -> RewardBreakdown {
     let shop = hundred();
     let goal = goal_with_a_rejection(&shop).id;
     let turns = Expert::new(&shop, PROMPT.results_shown).episode(goal, kind).expect("an episode");
-    check_turns(name, &shop, goal, &turns)
+    check_turns(name, COMPACT, &shop, goal, &turns)
 }
 
 /// Snapshots an episode as the model reads and writes it, and returns its reward.
-fn check_turns(name: &str, shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> RewardBreakdown {
+fn check_turns(
+    name: &str,
+    layout: Layout,
+    shop: &Shop,
+    goal: GoalId,
+    turns: &[ExpertTurn],
+) -> RewardBreakdown {
     let mut rendered = String::new();
     let mut session = Session::start(goal);
-    let mut renderer = CompactRenderer::new(PROMPT);
+    let mut renderer = layout.renderer();
     for turn in turns {
         let page = session.page(shop);
         let prompt = renderer.render(&page, None);
-        let completion = render_completion(&turn.thought, &turn.action, &page);
+        let completion = layout.render_completion(&turn.thought, &turn.action, &page);
         session.act(shop, &turn.action);
         // A line for each candidate, as a reader would set it.
-        let prompt = text(&prompt).replace(" $", "\n         $").replace("<|", "\n        <|");
+        let prompt = match layout {
+            Layout::Compact(_) => text(&prompt).replace(" $", "\n         $").replace("<|", "\n        <|"),
+            Layout::Text => text(&prompt),
+        };
         writeln!(rendered, "prompt      {prompt}\ncompletion  {}\n", text(&completion)).expect("memory");
     }
     let reward = reward_of(shop, goal, turns);
@@ -116,9 +125,7 @@ fn reward_of(shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> RewardBreakdown
 
 #[test]
 fn chats_are_rendered_as_recorded() {
-    for prompt_format in
-        PromptFormat::ALL.into_iter().filter(|prompt_format| *prompt_format != PromptFormat::Compact)
-    {
+    for prompt_format in PromptFormat::ALL.into_iter().filter(|prompt_format| prompt_format.is_chat()) {
         in_area("prompts", || insta::assert_snapshot!(prompt_format.name(), messages_of(prompt_format)));
     }
 }
@@ -150,8 +157,10 @@ fn the_browsing_expert_reads_features_that_do_not_matter_to_it() {
     };
     let mut goals = shop.goals().split(Split::Train).iter();
     let (goal, demonstrated) = goals.find_map(episode).expect("some rivals lack what is wanted");
-    let reward = check_turns("expert_browsing", &shop, goal, &demonstrated.turns);
-    assert_eq!(reward.total(), demonstrated.reward);
+    for (name, layout) in [("expert_browsing", COMPACT), ("expert_browsing_text", Layout::Text)] {
+        let reward = check_turns(name, layout, &shop, goal, &demonstrated.turns);
+        assert_eq!(reward.total(), demonstrated.reward);
+    }
 }
 
 fn click(label: &str) -> Action {
@@ -202,17 +211,19 @@ fn every_available_action_is_rendered_and_parsed_back() {
             let search = Action::Search("a lamp [60x80], \"red\"".into());
             for action in page.available_actions().clicks().chain([search]) {
                 let thoughts = [("", None), ("is it red? no", Some("is it red? no"))];
-                for (thought, written) in thoughts {
-                    let completion = render_completion(thought, &action, page);
+                for ((thought, written), layout) in
+                    thoughts.into_iter().flat_map(|of| [(of, COMPACT), (of, Layout::Text)])
+                {
+                    let completion = layout.render_completion(thought, &action, page);
                     let expected = ParsedCompletion {
                         thought: written.map(str::to_owned),
                         action: action.clone(),
                         is_well_formed: true,
                         terminates: false,
                     };
-                    assert_eq!(parse(&text(&completion), page, Compat::Repaired), expected);
+                    assert_eq!(layout.parse(&text(&completion), page, Compat::Repaired), expected);
                     let ids = encode_pieces(&tokenizer, &completion).expect("known marks");
-                    assert_eq!(parse(&tokenizer.decode(&ids), page, Compat::Repaired), expected);
+                    assert_eq!(layout.parse(&tokenizer.decode(&ids), page, Compat::Repaired), expected);
                 }
             }
         });

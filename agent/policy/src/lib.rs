@@ -43,6 +43,7 @@ pub use policies::lm::chat::ChatFormat;
 pub use policies::lm::config::LmConfig;
 pub use policies::lm::demonstration::{DemonstrationRenderer, RenderedTurn};
 pub use policies::lm::few_shot::FewShot;
+pub use policies::lm::model_format::ModelFormat;
 pub use policies::lm::single_step::{SampleOptions, SingleStepPrompt, SingleStepSampler};
 pub use policies::named_options::NamedOptionsPolicy;
 pub use policies::oracle::OraclePolicy;
@@ -50,8 +51,8 @@ pub use policies::policy::{Decision, LaneView, PagePolicy, Policy, VisiblePage};
 pub use policies::random::RandomPolicy;
 pub use policies::rule::RulePolicy;
 pub use prompt_format::{
-    CompletionForm, Conversation, History, Observed, ParsedCompletion, PastTurn, PromptFormat, ShopR1Variant,
-    compact,
+    CompletionForm, Conversation, History, Layout, Observed, PageRenderer, ParsedCompletion, PastTurn,
+    PromptFormat, ShopR1Variant, compact,
 };
 pub use rollout::lane::Lane;
 pub use rollout::task::Task;

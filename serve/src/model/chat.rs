@@ -1,8 +1,8 @@
 //! The prompt of a chat.
 //!
 //! A model with a chat template gets what the template writes; special tokens in messages that are not the model's
-//! own are broken by a space, as in local rollouts, so that no page can speak as the model. A model of the prompt
-//! format `compact` has no roles: its prompt is what it was trained on, pages and its own completions between
+//! own are broken by a space, as in local rollouts, so that no page can speak as the model. A model of a
+//! layout, the prompt formats `compact` and `text`, has no roles: its prompt is what it was trained on, pages and its own completions between
 //! special tokens,
 //!
 //! ```text

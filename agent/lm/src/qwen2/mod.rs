@@ -128,6 +128,16 @@ impl Qwen2 {
         Self { recomputes: true, ..self }
     }
 
+    /// The same model for contexts of `n` tokens, or of as many as it has positions if these are more. Rotary embeddings
+    /// have no weights; longer contexts than it was trained on are new to it.
+    pub fn with_positions(mut self, n: usize) -> Self {
+        if n > self.config.max_position_embeddings {
+            self.config.max_position_embeddings = n;
+            self.rope = Arc::new(Rope::new(self.config.heads().head_dim, self.config.rope_theta, n));
+        }
+        self
+    }
+
     /// The shape of the model.
     pub fn config(&self) -> &Qwen2Config {
         &self.config

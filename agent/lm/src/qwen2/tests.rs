@@ -86,6 +86,21 @@ fn packing_does_not_change_logits() {
 }
 
 #[test]
+fn more_positions_change_no_logits() {
+    let model = tiny(SHAPES[0]);
+    let (n, print) = (model.config().max_position_embeddings, model.fingerprint().unwrap());
+    let ids = ids(30, 2);
+    let before = packed_logits(&model, &ids, &[30]);
+    let model = model.with_positions(n - 1);
+    assert_eq!(model.config().max_position_embeddings, n, "positions are not taken away");
+    let model = model.with_positions(n + 8);
+    assert_eq!((model.config().max_position_embeddings, model.fingerprint().unwrap()), (n + 8, print));
+    assert_eq!(packed_logits(&model, &ids, &[30]), before);
+    let long: Vec<u32> = ids.iter().copied().cycle().take(n + 8).collect();
+    assert_eq!(packed_logits(&model, &long, &[long.len()]).len(), n + 8);
+}
+
+#[test]
 fn later_tokens_do_not_change_logits() {
     let model = tiny(SHAPES[0]);
     let mut ids = ids(30, 2);

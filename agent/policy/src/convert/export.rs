@@ -120,8 +120,8 @@ impl Exporter {
 /// The completion of a turn in `prompt_format`.
 fn completion(episode: &Episode, turn: &Turn, at: usize, prompt_format: PromptFormat) -> Message {
     let is_own = episode.meta.prompt_format == Some(prompt_format);
-    // Completions in `compact` name products by marks, which its chats do not show.
-    let is_verbatim = is_own && prompt_format != PromptFormat::Compact;
+    // Completions in a layout end in a token of its own, and in `compact` name products by marks, which chats do not show.
+    let is_verbatim = is_own && prompt_format.is_chat();
     let text = match turn.agent.completion.as_ref().filter(|_| is_verbatim) {
         Some(completion) => completion.clone(),
         None => {

@@ -86,13 +86,13 @@ pub fn replay_session(
     }
 }
 
-/// The session of a recorded episode, with its thoughts as rationales. Thoughts in `compact` are no sentences
+/// The session of a recorded episode, with its thoughts as rationales. Thoughts in a layout are no sentences
 /// and are put into one.
 pub fn session_of(shop: &Shop, episode: &Episode, options: ExampleOptions<'_>) -> UserSession {
-    let is_compact = episode.meta.prompt_format.is_none_or(|format| format == PromptFormat::Compact);
+    let is_chat = episode.meta.prompt_format.is_some_and(PromptFormat::is_chat);
     let steps = episode.turns.iter().map(|turn| {
         let thought = turn.agent.thought.as_deref().unwrap_or_default().trim();
-        let is_sentence = !is_compact && !thought.is_empty();
+        let is_sentence = is_chat && !thought.is_empty();
         let rationale = if is_sentence { thought.to_owned() } else { rationale_of(thought, &turn.action) };
         (rationale, turn.action.clone())
     });

@@ -10,67 +10,20 @@
 //! a completion without an action is a [`Action::Noop`]. Pages are rendered by [`CompactRenderer`].
 
 use webshop_env::{Action, Compat, Page, ResultsPage};
-use webshop_lm::chat::{Message, Role};
 
-use crate::prompt_format::completion::{CompletionForm, ParsedCompletion};
-use crate::prompt_format::conversation::Conversation;
-use crate::prompt_format::format::Format;
+use crate::prompt_format::completion::ParsedCompletion;
+use crate::prompt_format::text;
 
 pub use crate::prompt_format::compact_renderer::{
     CompactRenderer, END, END_THINK, MAX_MARKS, PROMPT_VERSION, Piece, PromptConfig, THINK, TURN, dollars,
     encode_pieces, mark, marks,
 };
 
-pub(super) struct Compact;
-
-impl Format for Compact {
-    fn name(&self) -> &'static str {
-        "compact"
-    }
-
-    fn version(&self) -> &'static str {
-        PROMPT_VERSION
-    }
-
-    fn form(&self) -> CompletionForm {
-        CompletionForm {
-            thought: Some((THINK, END_THINK)),
-            search: (" search[", "]"),
-            forbidden: &['[', ']'],
-        }
-    }
-
-    /// The format as a chat, for models that do not know the marks: pages and actions as text.
-    fn messages(&self, conversation: &Conversation, _n_dropped: usize) -> Vec<Message> {
-        let user = |observation: &str| Message::text(Role::User, observation);
-        let past = conversation.past().iter();
-        let past = past.flat_map(|turn| [user(&turn.observed.observation), turn.completion.clone()]);
-        past.chain([user(&conversation.current().observation)]).collect()
-    }
-
-    fn parse(&self, completion: &Message, page: &Page, rules: Compat) -> ParsedCompletion {
-        parse(&completion.content, page, rules)
-    }
-
-    fn render_action(&self, action: &Action) -> String {
-        action.to_string()
-    }
-}
-
 /// A completion on `page` with its end token; without tags if `thought` is empty.
 pub fn render_completion(thought: &str, action: &Action, page: &Page) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    if !thought.is_empty() {
-        pieces.extend([Piece::special(THINK), Piece::words(thought), Piece::special(END_THINK)]);
-    }
-    match mark_of(action, page) {
-        Some(k) => {
-            pieces.extend([Piece::words("click["), Piece::special(mark(k)), Piece::Text("]".into())]);
-        }
-        None => pieces.push(Piece::words(action.to_string())),
-    }
-    pieces.push(Piece::special(END));
-    pieces
+    let Some(k) = mark_of(action, page) else { return text::render_completion(thought, action) };
+    let click = vec![Piece::words("click["), Piece::special(mark(k)), Piece::Text("]".into())];
+    text::with_thought(thought, click)
 }
 
 /// Parses the decoded completion of one turn on `page` of a shop with these rules, with or without the end token.
@@ -83,19 +36,16 @@ pub fn render_completion(thought: &str, action: &Action, page: &Page) -> Vec<Pie
 /// assert_eq!(parsed.thought.as_deref(), Some("anything goes"));
 /// assert_eq!(parsed.action.to_string(), "search[lamp]");
 /// ```
-pub fn parse(text: &str, page: &Page, rules: Compat) -> ParsedCompletion {
-    let text = text.trim();
-    let text = text.strip_suffix(END).unwrap_or(text).trim();
-    let (thought, action) = match text.strip_prefix(THINK).and_then(|rest| rest.split_once(END_THINK)) {
-        Some((thought, action)) => (Some(thought.trim().to_string()), action.trim()),
-        None => (None, text),
+pub fn parse(completion: &str, page: &Page, rules: Compat) -> ParsedCompletion {
+    let parsed = text::parse(completion, rules);
+    let product = match (&parsed.action, page) {
+        (Action::Click(label), Page::Results(page)) => asin_of(label, page),
+        _ => None,
     };
-    let action = match (Action::parse(action, rules), page) {
-        (Action::Click(label), Page::Results(page)) => Action::Click(asin_of(&label, page).unwrap_or(label)),
-        (action, _) => action,
-    };
-    let is_well_formed = !matches!(action, Action::Noop(_));
-    ParsedCompletion::new(thought, action, is_well_formed)
+    match product {
+        Some(asin) => ParsedCompletion { action: Action::Click(asin), ..parsed },
+        None => parsed,
+    }
 }
 
 /// The mark on `page` of the product that `action` clicks.

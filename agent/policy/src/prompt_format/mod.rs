@@ -2,13 +2,14 @@
 //!
 //! A [`PromptFormat`] renders pages ([`PromptFormat::observation`]), prompts ([`PromptFormat::messages`]) and
 //! completions ([`PromptFormat::render_completion`]), and parses completions ([`PromptFormat::parse`], which
-//! never fails). A [`Conversation`] holds the turns of one episode. [`compact`] is this project's own format,
-//! laid out token by token; the others are chats, which a checkpoint's template turns into tokens. The
-//! formats follow their origins; the wording of the prompts is our own.
+//! never fails). A [`Conversation`] holds the turns of one episode. [`compact`] and `text` are laid out token by token
+//! ([`Layout`]), for models that are trained here; the others are chats, which a checkpoint's template turns into tokens.
+//! The formats follow their origins; the wording of the prompts is our own.
 //!
 //! | name | completion | history in the prompt | malformed completion |
 //! |---|---|---|---|
 //! | `compact` | `<think> … </think> click[⟨mark⟩]` | one growing context | no-op |
+//! | `text` | `<think> … </think> click[…]` | one growing context of the original's text observations | no-op |
 //! | `verl-agent` | `<think>…</think><action>…</action>` | new prompt per turn with the last two turns | its last 20 characters are the action, marked malformed |
 //! | `ragen` | `<think>…</think><answer>…</answer>` | one growing chat | no-op |
 //! | `agentgym-react` | `Thought: … Action: …` | one growing chat | the whole completion is the action, marked malformed |
@@ -17,12 +18,12 @@
 //! | `shop-r1-latest` | the same | new prompt per turn with all actions and the current page | no-op |
 //! | `shop-r1-minimal` | the same | as `shop-r1-latest`, without instructions on the completion's form | no-op |
 //!
-//! This module has no tokens (except [`compact`]) and no rewards.
+//! This module has no tokens, except in layouts, and no rewards.
 
 mod completion;
 mod conversation;
 mod format;
-
+mod layout;
 mod tags;
 
 mod agentgym_react;
@@ -30,6 +31,7 @@ pub mod compact;
 mod compact_renderer;
 mod ragen;
 mod shop_r1;
+mod text;
 mod tool_call;
 mod verl_agent;
 
@@ -47,10 +49,12 @@ use webshop_lm::chat::Message;
 use crate::next_action::example::{Example, rationale_of};
 
 pub(crate) use self::agentgym_react::{ACKNOWLEDGEMENT, parse as parse_react};
+use self::compact_renderer::PromptConfig;
 pub use self::completion::{CompletionForm, ParsedCompletion};
 pub use self::conversation::{Conversation, Observed, PastTurn};
 use self::format::Format;
 pub use self::format::{History, ShopR1Variant};
+pub use self::layout::{Layout, PageRenderer};
 pub(crate) use self::shop_r1::page_html;
 
 /// A prompt format. Serialized as its [name](PromptFormat::name).
@@ -59,6 +63,8 @@ pub enum PromptFormat {
     /// This project's own: few tokens, and a mark for each listed product.
     #[default]
     Compact,
+    /// The original's text observation and action language, with thoughts.
+    Text,
     /// One prompt per turn, with tags, as in verl-agent.
     VerlAgent,
     /// A chat with tags, as in RAGEN.
@@ -73,8 +79,9 @@ pub enum PromptFormat {
 
 impl PromptFormat {
     /// All formats.
-    pub const ALL: [PromptFormat; 8] = [
+    pub const ALL: [PromptFormat; 9] = [
         Self::Compact,
+        Self::Text,
         Self::VerlAgent,
         Self::Ragen,
         Self::AgentgymReact,
@@ -86,7 +93,8 @@ impl PromptFormat {
 
     fn format(self) -> &'static dyn Format {
         match self {
-            Self::Compact => &compact::Compact,
+            Self::Compact => &layout::COMPACT,
+            Self::Text => &layout::TEXT,
             Self::VerlAgent => &verl_agent::VerlAgent,
             Self::Ragen => &ragen::Ragen,
             Self::AgentgymReact => &agentgym_react::AgentgymReact,
@@ -110,6 +118,20 @@ impl PromptFormat {
     /// How a turn's prompt relates to earlier turns.
     pub fn history(self) -> History {
         self.format().history()
+    }
+
+    /// The layout, which shows `results_shown` products of a results page if it is `compact`; `None` for a chat.
+    pub fn layout(self, results_shown: usize) -> Option<Layout> {
+        match self {
+            Self::Compact => Some(Layout::Compact(PromptConfig { results_shown })),
+            Self::Text => Some(Layout::Text),
+            _ => None,
+        }
+    }
+
+    /// Whether a chat template turns it into tokens.
+    pub fn is_chat(self) -> bool {
+        !matches!(self, Self::Compact | Self::Text)
     }
 
     /// A page as prompts show it. For `compact`, which renders tokens, the text of the page.

@@ -1,7 +1,7 @@
 //! OpenAI's interface: what the served model says is what it says locally, whole and in pieces, alone and beside others.
 
 mod chat;
-mod compact;
+mod layouts;
 mod refusals;
 mod rollout;
 mod streams;

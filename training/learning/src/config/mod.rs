@@ -37,7 +37,7 @@ pub use crate::reward::TaskReward;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{BrowsingHabits, PromptFormat};
+use webshop_agent::BrowsingHabits;
 
 use crate::error::{Result, TrainingError};
 use crate::loss::Loss;
@@ -112,10 +112,10 @@ impl Config {
         Ok(config)
     }
 
-    /// Penalty of a malformed completion, subtracted from the reward of its episode. 0 in the `compact`
-    /// format, in which a malformed completion uses up the turn.
+    /// Penalty of a malformed completion, subtracted from the reward of its episode. 0 in a layout, in which a malformed
+    /// completion uses up the turn.
     pub(crate) fn malformed_penalty(&self) -> f64 {
-        if self.prompt.format == PromptFormat::Compact { 0.0 } else { self.rl.malformed_penalty }
+        if self.prompt.format.is_chat() { self.rl.malformed_penalty } else { 0.0 }
     }
 
     /// The habits of the browsing expert, if it demonstrates: single steps are demonstrated by the experts of `two-habits`,

@@ -61,7 +61,7 @@ impl ModelConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptConfig {
-    /// The format of prompts and completions. `compact` needs a vocabulary made for it; the others use
+    /// The format of prompts and completions. `compact` and `text` need a vocabulary made for them; the others use
     /// the chat template of `model.from`.
     pub format: PromptFormat,
     /// Products of a results page in a prompt; the page itself lists ten.

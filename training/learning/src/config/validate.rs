@@ -1,6 +1,5 @@
 //! Checks the ranges of a configuration before any work begins, and warns about unusual values.
 
-use webshop_agent::PromptFormat;
 use webshop_env::Compat;
 
 use crate::config::{
@@ -66,8 +65,8 @@ impl Config {
     fn validate_prompt(&self) -> Result<()> {
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
         let few_shot = self.prompt.few_shot;
-        let is_chat = self.prompt.format != PromptFormat::Compact;
-        let chat = "0 in the prompt format `compact`, whose models are trained here";
+        let is_chat = self.prompt.format.is_chat();
+        let chat = "0 in the prompt formats `compact` and `text`, whose models are trained here";
         require(is_chat || few_shot == 0, "prompt.few_shot", few_shot, chat)?;
         let turn = self.prompt.max_turn_tokens;
         at_least_one("prompt.max_turn_tokens", turn)?;
@@ -124,7 +123,7 @@ impl Config {
 
     fn validate_warm_start(&self) -> Result<()> {
         let copy_tasks = self.warm_start.copy_task_steps;
-        let is_new = self.prompt.format == PromptFormat::Compact || self.model.from.is_empty();
+        let is_new = !self.prompt.format.is_chat() || self.model.from.is_empty();
         require(
             is_new || copy_tasks == 0,
             "warm_start.copy_task_steps",

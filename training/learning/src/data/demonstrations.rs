@@ -1,7 +1,7 @@
 //! Cloning: demonstrations as trajectories, and their loss.
 //!
-//! A demonstration is an episode of the [`BrowsingExpert`] or of the [`Expert`], rendered by the same
-//! [`CompactRenderer`] as a rollout and stored as a [`Trajectory`], so that the model is trained on exactly the
+//! A demonstration is an episode of the [`BrowsingExpert`] or of the [`Expert`], rendered in the same
+//! [`Layout`] as a rollout and stored as a [`Trajectory`], so that the model is trained on exactly the
 //! contexts of its rollouts. A draw depends on the seed and on (step, position in the batch), which decide the
 //! goal and the habits or the [`ExpertKind`]. Episodes in which the thinking expert rejects a candidate because
 //! of its title are sought: copying from the title instead of the goal reduces the loss on these episodes only,
@@ -16,23 +16,20 @@ use std::borrow::Cow;
 use candle_core::Tensor;
 use rand::Rng;
 use rayon::prelude::*;
-use webshop_agent::compact::{
-    CompactRenderer, END_THINK, Piece, PromptConfig, encode_pieces, render_completion,
-};
-use webshop_agent::{
-    AgentError, BrowsingExpert, BrowsingHabits, Demonstrated, DemonstrationRenderer, Expert, ExpertKind,
-    ExpertTurn,
-};
-use webshop_env::{Session, Shop};
+use webshop_agent::compact::Piece;
+use webshop_agent::{BrowsingExpert, BrowsingHabits, Demonstrated, Expert, ExpertKind, ExpertTurn, Layout};
+use webshop_env::Shop;
 use webshop_lm::{BpeTokenizer, Context, Sampler};
 use webshop_products::{GoalId, Seed};
 
 use crate::config::{DemonstrationKind, WarmStartConfig};
+use crate::data::layout_demonstrations::{layout_trajectory, render_demonstration, thought_pieces};
 use crate::data::task_set::TaskSet;
 use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::error::Result;
 use crate::model::gradient::{Gradients, accumulate};
 use crate::model::network::Network;
+use crate::model::policy::Demonstrator;
 use crate::model::sum::sum_all;
 use crate::purpose;
 
@@ -48,10 +45,10 @@ pub(crate) struct Demonstrations<'a> {
     pub(crate) task_set: &'a TaskSet,
     /// The tokenizer.
     pub(crate) tokenizer: &'a BpeTokenizer,
-    /// Renders demonstrations in a chat format; `None` in the compact prompt format.
-    pub(crate) chat: Option<DemonstrationRenderer<'a>>,
-    /// How prompts of the compact format show pages.
-    pub(crate) prompt: PromptConfig,
+    /// Renders demonstrations.
+    pub(crate) demonstrator: Demonstrator<'a>,
+    /// Listed products that an expert sees.
+    pub(crate) results_shown: usize,
     /// Largest numbers of tokens of a sequence and of a completion, and of actions. Demonstrations that exceed one are
     /// not used, since a rollout would be cut off there. Reading tasks, whose actions are not learned, are limited by the first.
     pub(crate) max_context: usize,
@@ -83,9 +80,13 @@ impl Demonstrations<'_> {
 
     fn draw_browsing(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
         // A chat format has no reading tasks: its turns are rendered as a whole.
-        let is_reading_task = self.chat.is_none() && rng.random::<f64>() < self.config.reading_task_share;
+        let reading =
+            self.demonstrator.layout().filter(|_| rng.random::<f64>() < self.config.reading_task_share);
         for _ in 0..DRAWS {
-            let fitting = if is_reading_task { self.reading_task(rng) } else { self.cloned(rng) }?;
+            let fitting = match reading {
+                Some(layout) => self.reading_task(layout, rng),
+                None => self.cloned(rng),
+            }?;
             if fitting.is_some() {
                 return Ok(fitting);
             }
@@ -105,7 +106,7 @@ impl Demonstrations<'_> {
 
     /// A reading task for a drawn goal; `None` if it is too long or has no thought. Half of the products are put back,
     /// so that later ones are read too.
-    fn reading_task(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
+    fn reading_task(&self, layout: Layout, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
         let habits = BrowsingHabits {
             reads_features: 1.0,
             puts_back: 0.5,
@@ -113,15 +114,15 @@ impl Demonstrations<'_> {
             ..self.config.browsing_habits()
         };
         let Some((goal, shop, episode)) = self.browse(habits, rng) else { return Ok(None) };
-        let turns = render_demonstration(self.prompt, shop, goal, &episode.turns);
-        let task = compact_trajectory(self.tokenizer, turns, thought_pieces)?;
+        let turns = render_demonstration(layout, shop, goal, &episode.turns);
+        let task = layout_trajectory(self.tokenizer, turns, thought_pieces)?;
         Ok((task.n_sampled() > 0 && task.longest_sequence() <= self.max_context).then_some(task))
     }
 
     /// An episode with these habits for a drawn goal; `None` if its search has no result.
     fn browse(&self, habits: BrowsingHabits, rng: &mut impl Rng) -> Option<(GoalId, &Shop, Demonstrated)> {
         let (goal, shop) = self.draw_goal(rng);
-        let expert = BrowsingExpert::new(shop, self.prompt.results_shown, habits);
+        let expert = BrowsingExpert::new(shop, self.results_shown, habits);
         Some((goal, shop, expert.episode(goal, rng)?))
     }
 
@@ -136,7 +137,7 @@ impl Demonstrations<'_> {
         let mut shown = None;
         for _ in 0..DRAWS {
             let (goal, shop) = self.draw_goal(rng);
-            let expert = Expert::new(shop, self.prompt.results_shown);
+            let expert = Expert::new(shop, self.results_shown);
             let Some(turns) = expert.episode(goal, kind) else { continue };
             let Some(trajectory) = self.fitting_trajectory(shop, goal, &turns)? else { continue };
             shown = Some(trajectory);
@@ -170,9 +171,12 @@ impl Demonstrations<'_> {
 
     /// The trajectory of an episode; `None` if the prompt format cannot render it.
     fn trajectory(&self, shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> Result<Option<Trajectory>> {
-        let Some(chat) = &self.chat else {
-            let turns = render_demonstration(self.prompt, shop, goal, turns);
-            return Ok(Some(compact_trajectory(self.tokenizer, turns, <[Piece]>::len)?));
+        let chat = match &self.demonstrator {
+            Demonstrator::Chat(chat) => chat,
+            Demonstrator::Layout(layout) => {
+                let turns = render_demonstration(*layout, shop, goal, turns);
+                return Ok(Some(layout_trajectory(self.tokenizer, turns, <[Piece]>::len)?));
+            }
         };
         let rendered = chat.render(shop, goal, turns)?;
         Ok(rendered.map(|rendered| {
@@ -187,48 +191,6 @@ impl Demonstrations<'_> {
             trajectory
         }))
     }
-}
-
-/// Renders demonstrated `turns` for `goal` in the compact format: (prompt, completion) of each turn.
-pub(crate) fn render_demonstration(
-    prompt: PromptConfig,
-    shop: &Shop,
-    goal: GoalId,
-    turns: &[ExpertTurn],
-) -> Vec<(Vec<Piece>, Vec<Piece>)> {
-    let mut session = Session::start(goal);
-    let mut renderer = CompactRenderer::new(prompt);
-    let mut rendered = Vec::with_capacity(turns.len());
-    for turn in turns {
-        let page = session.page(shop);
-        let prompt = renderer.render(&page, None);
-        rendered.push((prompt, render_completion(&turn.thought, &turn.action, &page)));
-        session.act(shop, &turn.action);
-    }
-    rendered
-}
-
-/// The trajectory of rendered turns, of whose completions the first `n_learned` pieces have a loss.
-fn compact_trajectory(
-    tokenizer: &BpeTokenizer,
-    turns: Vec<(Vec<Piece>, Vec<Piece>)>,
-    n_learned: impl Fn(&[Piece]) -> usize,
-) -> Result<Trajectory, AgentError> {
-    let mut trajectory = Trajectory::new();
-    for (prompt, completion) in turns {
-        let (learned, given) = completion.split_at(n_learned(&completion));
-        trajectory.push_observation(&encode_pieces(tokenizer, &prompt)?);
-        let learned = encode_pieces(tokenizer, learned)?;
-        trajectory.push_completion(&learned, &vec![0.0; learned.len()]);
-        trajectory.push_observation(&encode_pieces(tokenizer, given)?);
-    }
-    Ok(trajectory)
-}
-
-/// The number of leading pieces of a completion that are its thought.
-fn thought_pieces(completion: &[Piece]) -> usize {
-    let end = Piece::special(END_THINK);
-    completion.iter().position(|piece| *piece == end).map_or(0, |end| end + 1)
 }
 
 /// The gradient of the cloning loss of `batch`, and the mean negative log-likelihood of its agent tokens in nats
@@ -272,7 +234,7 @@ mod tests {
 
     use super::*;
     use crate::config::{Config, Preset};
-    use crate::setup::limits::prompt_config;
+    use crate::setup::limits::layout;
     use crate::setup::open_shop::open_shop;
     use crate::setup::tokenizer::train_tokenizer;
 
@@ -284,8 +246,8 @@ mod tests {
         Demonstrations {
             task_set,
             tokenizer,
-            chat: None,
-            prompt: prompt_config(config),
+            demonstrator: Demonstrator::Layout(layout(config).unwrap()),
+            results_shown: config.prompt.results_shown,
             max_context: config.prompt.max_context,
             max_turn_tokens: config.prompt.max_turn_tokens,
             max_steps: config.run.max_steps,

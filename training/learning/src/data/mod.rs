@@ -6,6 +6,7 @@ pub(crate) mod demonstrations;
 pub(crate) mod few_shot;
 pub(crate) mod generated_shops;
 pub(crate) mod held_out;
+pub(crate) mod layout_demonstrations;
 pub(crate) mod permuted_words;
 pub(crate) mod recorded_steps;
 pub(crate) mod resampled_shops;

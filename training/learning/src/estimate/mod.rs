@@ -17,7 +17,6 @@ use crate::data::task_set::TaskSet;
 use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
 use crate::model::policy::PolicyModel;
-use crate::setup::limits::prompt_config;
 
 /// Number of demonstrations that stand for the episodes of a batch.
 const EXAMPLES: usize = 128;
@@ -80,8 +79,8 @@ fn demonstrations(config: &Config, task_set: &TaskSet, policy: &PolicyModel) -> 
     let demonstrations = Demonstrations {
         task_set,
         tokenizer: &policy.tokenizer,
-        chat: policy.demonstrator(config)?,
-        prompt: prompt_config(config),
+        demonstrator: policy.demonstrator(config)?,
+        results_shown: config.prompt.results_shown,
         max_context: config.prompt.max_context,
         max_turn_tokens: config.prompt.max_turn_tokens,
         max_steps: config.run.max_steps,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use webshop_agent::compact::{THINK, mark};
 use webshop_agent::next_action::Example;
 use webshop_agent::{
-    AgentError, ChatFormat, LmConfig, LmPolicy, PromptFormat, SampleOptions, SingleStepPrompt,
+    AgentError, ChatFormat, LmConfig, LmPolicy, ModelFormat, PromptFormat, SampleOptions, SingleStepPrompt,
     SingleStepSampler,
 };
 use webshop_lm::checkpoint;
@@ -21,7 +21,7 @@ use crate::error::{Result, TrainingError};
 use crate::model::base::ModelFolder;
 use crate::run::checkpoint::names::{CONFIG, MODEL};
 use crate::run::folder::{RunFolder, TRAINER_STATE, find_checkpoint};
-use crate::setup::limits::{lanes_within, prompt_config};
+use crate::setup::limits::lanes_within;
 
 /// A file that every model folder has.
 const MODEL_CONFIG: &str = "config.json";
@@ -71,8 +71,8 @@ pub struct LoadedPolicy {
     pub tokenizer: BpeTokenizer,
     /// Limits and sampling.
     pub config: LmConfig,
-    /// The chat template and stop tokens; `None` in the prompt format `compact`.
-    pub format: Option<ChatFormat>,
+    /// How it is prompted.
+    pub format: ModelFormat,
     /// The fingerprint of the weights.
     pub fingerprint: Arc<str>,
 }
@@ -101,11 +101,11 @@ impl TrainedModel {
         Ok(Self { config, tokenizer, model: load_weights(path)?, folder })
     }
 
-    /// The prompt format of training if that is a chat format; else `compact` if the vocabulary has its
-    /// special tokens, or a format that every chat template can render.
+    /// The prompt format of training, if the vocabulary has its special tokens; else a format that every chat template
+    /// can render.
     pub fn prompt_format(&self) -> PromptFormat {
         match self.config.prompt.format {
-            PromptFormat::Compact if !knows_compact(&self.tokenizer) => PromptFormat::VerlAgent,
+            layout if !layout.is_chat() && !knows_layouts(&self.tokenizer) => PromptFormat::VerlAgent,
             prompt_format => prompt_format,
         }
     }
@@ -115,19 +115,18 @@ impl TrainedModel {
     pub fn into_policy(self, options: GenerationOptions, compute: &Compute) -> Result<LoadedPolicy> {
         let prompt_format = options.prompt_format.unwrap_or_else(|| self.prompt_format());
         let positions = self.model.config().max_position_embeddings;
-        let (max_context, max_turn_tokens, format) = match prompt_format {
-            PromptFormat::Compact => {
-                (self.config.prompt.max_context, self.config.prompt.max_turn_tokens, None)
-            }
-            _ => {
+        let prompt = &self.config.prompt;
+        let (mut max_context, mut max_turn_tokens) = (prompt.max_context, prompt.max_turn_tokens);
+        let format = match prompt_format.layout(prompt.results_shown) {
+            Some(layout) => ModelFormat::Layout(layout),
+            None => {
+                if prompt.format != prompt_format {
+                    (max_context, max_turn_tokens) = (CHAT_CONTEXT, CHAT_TURN);
+                }
                 let config = self.model.config();
-                let format = ChatFormat::load(self.folder.path(), prompt_format, config, &self.tokenizer)?;
-                let prompt = &self.config.prompt;
-                let (context, turn) = match prompt.format == prompt_format {
-                    true => (prompt.max_context, prompt.max_turn_tokens),
-                    false => (CHAT_CONTEXT, CHAT_TURN),
-                };
-                (context, turn, Some(format))
+                let folder = self.folder.path();
+                let chat = ChatFormat::load(folder, prompt_format, config, &self.tokenizer)?;
+                ModelFormat::Chat(chat.into())
             }
         };
         let evaluation = &self.config.evaluation;
@@ -138,7 +137,6 @@ impl TrainedModel {
             return Err(TrainingError::InvalidValue { key: "prompt.max_context".into(), problem });
         }
         let config = LmConfig {
-            prompt: prompt_config(&self.config),
             sampler: Sampler::new(temperature as f32, top_p as f32)?,
             max_context: options.max_context.unwrap_or(max_context).min(positions),
             max_turn_tokens: options.max_turn_tokens.unwrap_or(max_turn_tokens),
@@ -158,8 +156,8 @@ fn config_beside(model: &Path) -> Result<Config> {
     Config::load(lies_in_either.then(|| parent.join(CONFIG)).as_deref(), &[])
 }
 
-/// Whether a vocabulary has the special tokens of the compact prompt format.
-pub(crate) fn knows_compact(tokenizer: &BpeTokenizer) -> bool {
+/// Whether a vocabulary has the special tokens of layouts, as those trained here have.
+pub(crate) fn knows_layouts(tokenizer: &BpeTokenizer) -> bool {
     let knows = |token: &str| tokenizer.special_id(token).is_ok();
     knows(THINK) && knows(&mark(1))
 }
@@ -181,11 +179,7 @@ pub(crate) fn load_weights(folder: &Path) -> Result<Qwen2> {
 impl LoadedPolicy {
     /// The policy, drawing from `seed`.
     pub fn policy(&self, seed: Seed) -> Result<LmPolicy<'_>> {
-        let (engine, tokenizer) = (self.engine.clone(), &self.tokenizer);
-        let policy = match &self.format {
-            None => LmPolicy::compact(engine, tokenizer, self.config, seed)?,
-            Some(format) => LmPolicy::chat(engine, tokenizer, format, self.config, seed)?,
-        };
+        let policy = self.format.policy(self.engine.clone(), &self.tokenizer, self.config, seed)?;
         Ok(policy.with_model_name(self.fingerprint.clone()))
     }
 
@@ -201,10 +195,12 @@ impl LoadedPolicy {
         seed: Seed,
         ended: &dyn Fn(u64),
     ) -> Result<Vec<Option<String>>> {
-        let format = self
-            .format
-            .as_ref()
-            .ok_or(AgentError::SingleSteps { prompt_format: PromptFormat::Compact.name() })?;
+        let format = match &self.format {
+            ModelFormat::Chat(format) => format,
+            ModelFormat::Layout(layout) => {
+                return Err(AgentError::SingleSteps { prompt_format: layout.prompt_format().name() }.into());
+            }
+        };
         let sampler = SingleStepSampler::new(&self.tokenizer, format, &self.config)?;
         let prompts = steps.iter().map(|step| sampler.prompt(step)).collect::<Result<Vec<_>, _>>()?;
         let fitting = prompts.iter().enumerate().filter_map(|(place, prompt)| {

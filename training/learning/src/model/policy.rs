@@ -7,19 +7,21 @@
 
 use std::path::Path;
 
-use webshop_agent::compact::PROMPT_VERSION;
-use webshop_agent::{ChatFormat, DemonstrationRenderer, LmConfig, LmPolicy, PromptFormat, SingleStepSampler};
+use webshop_agent::{
+    ChatFormat, DemonstrationRenderer, Layout, LmConfig, LmPolicy, ModelFormat, PromptFormat,
+    SingleStepSampler,
+};
 use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::Companions;
 use webshop_lm::lora::{Lora, LoraConfig};
 use webshop_lm::{BpeTokenizer, Engine, Qwen2};
 use webshop_products::Seed;
 
-use crate::config::{Config, ModelConfig};
+use crate::config::{Config, ModelConfig, PromptConfig};
 use crate::data::few_shot::worked_examples;
 use crate::data::task_set::TaskSet;
 use crate::error::{Result, TrainingError};
-use crate::model::load::{TrainedModel, knows_compact, load_weights};
+use crate::model::load::{TrainedModel, knows_layouts, load_weights};
 use crate::setup::limits::{lm_config, qwen2_config};
 use crate::setup::tokenizer::train_tokenizer;
 
@@ -30,10 +32,29 @@ pub(crate) struct PolicyModel {
     pub(crate) model: Qwen2,
     /// The tokenizer.
     pub(crate) tokenizer: BpeTokenizer,
-    /// The chat format; `None` in the compact prompt format.
-    format: Option<ChatFormat>,
+    /// How it is prompted.
+    format: ModelFormat,
     /// Other files of the folder it was loaded from.
     companions: Option<Companions>,
+}
+
+/// Renders demonstrations.
+#[derive(Clone, Debug)]
+pub(crate) enum Demonstrator<'a> {
+    /// In a layout.
+    Layout(Layout),
+    /// In a chat format.
+    Chat(DemonstrationRenderer<'a>),
+}
+
+impl Demonstrator<'_> {
+    /// The layout; `None` of a chat format.
+    pub(crate) fn layout(&self) -> Option<Layout> {
+        match self {
+            Self::Layout(layout) => Some(*layout),
+            Self::Chat(_) => None,
+        }
+    }
 }
 
 impl PolicyModel {
@@ -44,7 +65,7 @@ impl PolicyModel {
             let tokenizer = train_tokenizer(task_set, config)?;
             let shape = qwen2_config(&config.model, tokenizer.vocab_size(), config.prompt.max_context);
             let model = Qwen2::random(&shape, seed)?;
-            if config.prompt.format == PromptFormat::Compact {
+            if !config.prompt.format.is_chat() {
                 return Self::new(config, model, tokenizer, None);
             }
             // A chat format is loaded from the files of a model folder, so random weights get a temporary
@@ -67,7 +88,7 @@ impl PolicyModel {
 
     /// The same with the configured worked examples in its prompts.
     fn prompted(mut self, config: &Config, task_set: &TaskSet) -> Result<Self> {
-        if let Some(format) = self.format.as_mut().filter(|_| config.prompt.few_shot > 0) {
+        if let Some(format) = self.format.chat_mut().filter(|_| config.prompt.few_shot > 0) {
             format.few_shot = worked_examples(config, task_set, format.prompt_format)?;
         }
         let (n_examples, limits) = (self.n_example_tokens()?, &config.prompt);
@@ -84,7 +105,7 @@ impl PolicyModel {
 
     /// Tokens of the worked examples in front of every prompt.
     pub(crate) fn n_example_tokens(&self) -> Result<usize> {
-        let format = self.format.as_ref();
+        let format = self.format.chat();
         Ok(format.map(|format| format.n_example_tokens(&self.tokenizer)).transpose()?.unwrap_or_default())
     }
 
@@ -95,24 +116,28 @@ impl PolicyModel {
     }
 
     fn new(config: &Config, model: Qwen2, tokenizer: BpeTokenizer, folder: Option<&Path>) -> Result<Self> {
-        let positions = model.config().max_position_embeddings;
-        let context = config.prompt.max_context;
-        if context > positions {
-            let problem = format!("must be at most the model's {positions} positions, not {context}");
-            return Err(TrainingError::InvalidValue { key: "prompt.max_context".into(), problem });
-        }
-        let format = match (config.prompt.format, folder) {
-            (PromptFormat::Compact, _) if !knows_compact(&tokenizer) => {
+        let PromptConfig { format, results_shown, max_context, .. } = config.prompt;
+        let (model, format) = match (format.layout(results_shown), folder) {
+            (Some(_), _) if !knows_layouts(&tokenizer) => {
                 let problem = format!(
-                    "must be a chat format such as `{}`: the vocabulary of `{}` was not made for `compact`",
+                    "must be a chat format such as `{}`: the vocabulary of `{}` was not made for `{format}`",
                     PromptFormat::VerlAgent,
                     config.model.from
                 );
                 return Err(TrainingError::InvalidValue { key: "prompt.format".into(), problem });
             }
-            (PromptFormat::Compact, _) | (_, None) => None,
-            (format, Some(folder)) => Some(ChatFormat::load(folder, format, model.config(), &tokenizer)?),
+            (Some(layout), _) => (model.with_positions(max_context), ModelFormat::Layout(layout)),
+            (None, folder) => {
+                let folder = folder.expect("a chat model has a folder");
+                let chat = ChatFormat::load(folder, format, model.config(), &tokenizer)?;
+                (model, ModelFormat::Chat(chat.into()))
+            }
         };
+        let positions = model.config().max_position_embeddings;
+        if max_context > positions {
+            let problem = format!("must be at most the model's {positions} positions, not {max_context}");
+            return Err(TrainingError::InvalidValue { key: "prompt.max_context".into(), problem });
+        }
         let model = if config.rl.recompute { model.recomputing() } else { model };
         let companions = folder.map(Companions::read).transpose()?;
         Ok(Self { model, tokenizer, format, companions })
@@ -120,31 +145,28 @@ impl PolicyModel {
 
     /// The policy that `engine` computes.
     pub(crate) fn policy(&self, engine: impl Into<Engine>, lm: LmConfig, seed: Seed) -> Result<LmPolicy<'_>> {
-        Ok(match &self.format {
-            None => LmPolicy::compact(engine, &self.tokenizer, lm, seed)?,
-            Some(format) => LmPolicy::chat(engine, &self.tokenizer, format, lm, seed)?,
-        })
+        Ok(self.format.policy(engine, &self.tokenizer, lm, seed)?)
     }
 
     /// The sampler of single-step completions; `None` if the prompt format does not support single steps.
     pub(crate) fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<SingleStepSampler<'_>>> {
-        let format = self.format.as_ref().filter(|format| format.prompt_format.is_shop_r1());
+        let format = self.format.chat().filter(|format| format.prompt_format.is_shop_r1());
         Ok(format.map(|format| SingleStepSampler::new(&self.tokenizer, format, lm)).transpose()?)
     }
 
-    /// Renders demonstrations in the chat format; `None` in the compact prompt format.
-    pub(crate) fn demonstrator(&self, config: &Config) -> Result<Option<DemonstrationRenderer<'_>>> {
-        let Some(format) = &self.format else { return Ok(None) };
+    /// Renders demonstrations as the model is prompted.
+    pub(crate) fn demonstrator(&self, config: &Config) -> Result<Demonstrator<'_>> {
+        let format = match &self.format {
+            ModelFormat::Layout(layout) => return Ok(Demonstrator::Layout(*layout)),
+            ModelFormat::Chat(format) => format,
+        };
         let (lm, max_steps) = (lm_config(config, 1.0, 1.0)?, config.run.max_steps);
-        Ok(Some(DemonstrationRenderer::new(&self.tokenizer, format, &lm, max_steps)?))
+        Ok(Demonstrator::Chat(DemonstrationRenderer::new(&self.tokenizer, format, &lm, max_steps)?))
     }
 
     /// Version of the prompt format.
     pub(crate) fn prompt_version(&self) -> Result<String> {
-        Ok(match &self.format {
-            None => PROMPT_VERSION.into(),
-            Some(format) => format.version()?,
-        })
+        Ok(self.format.version()?)
     }
 
     /// Digest of the frozen base weights below an adapter; empty without an adapter.
@@ -173,7 +195,7 @@ impl PolicyModel {
             Some(companions) => companions.write(folder)?,
             None => self.tokenizer.save(folder)?,
         }
-        if let Some(format) = &self.format {
+        if let Some(format) = self.format.chat() {
             format.few_shot.save(folder, format.prompt_format)?;
         }
         Ok(())

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use webshop_agent::compact::PROMPT_VERSION;
 use webshop_env::ENVIRONMENT_ID;
 use webshop_lm::BpeTokenizer;
 use webshop_products::hex;
@@ -76,13 +75,13 @@ impl Fingerprint {
     }
 }
 
-/// The fingerprint of training on `task_set` with `tokenizer`; base, compute, examples and loss are empty.
+/// The fingerprint of training on `task_set` with `tokenizer`; prompt, base, compute, examples and loss are empty.
 pub(crate) fn fingerprint(task_set: &TaskSet, tokenizer: &BpeTokenizer) -> Fingerprint {
     let digest = Sha256::digest(tokenizer.to_json());
     Fingerprint {
         environment: ENVIRONMENT_ID.into(),
         rewards: task_set.shop().reward_version(),
-        prompt: PROMPT_VERSION.into(),
+        prompt: String::new(),
         goals: task_set.shop().goals().fingerprint().into(),
         task_set: task_set.fingerprint(),
         validation: task_set.validation_fingerprint(),

@@ -1,7 +1,6 @@
 //! Model shape, generation options and rollout limits of a configuration.
 
-use webshop_agent::compact::PromptConfig;
-use webshop_agent::{AgentError, LmConfig, RolloutConfig};
+use webshop_agent::{AgentError, Layout, LmConfig, RolloutConfig};
 use webshop_lm::{Qwen2Config, Sampler};
 
 use crate::config::{Config, ModelConfig};
@@ -29,10 +28,9 @@ pub fn qwen2_config(model: &ModelConfig, vocab_size: usize, max_context: usize) 
     }
 }
 
-/// Prompt, sampling and limits of the language model, at this temperature and nucleus.
+/// Sampling and limits of the language model, at this temperature and nucleus.
 pub(crate) fn lm_config(config: &Config, temperature: f64, top_p: f64) -> Result<LmConfig, AgentError> {
     Ok(LmConfig {
-        prompt: prompt_config(config),
         sampler: Sampler::new(temperature as f32, top_p as f32)?,
         max_context: config.prompt.max_context,
         max_turn_tokens: config.prompt.max_turn_tokens,
@@ -40,9 +38,9 @@ pub(crate) fn lm_config(config: &Config, temperature: f64, top_p: f64) -> Result
     })
 }
 
-/// How prompts of the compact format show pages.
-pub(crate) fn prompt_config(config: &Config) -> PromptConfig {
-    PromptConfig { results_shown: config.prompt.results_shown }
+/// The layout of contexts; `None` in a chat format.
+pub(crate) fn layout(config: &Config) -> Option<Layout> {
+    config.prompt.format.layout(config.prompt.results_shown)
 }
 
 /// Limits of rollouts.

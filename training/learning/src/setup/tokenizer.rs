@@ -9,19 +9,19 @@ use webshop_lm::BpeTokenizer;
 use webshop_products::{GoalId, Seed};
 
 use crate::config::{Config, DemonstrationKind};
-use crate::data::demonstrations::render_demonstration;
+use crate::data::layout_demonstrations::render_demonstration;
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::error::Result;
 use crate::purpose;
-use crate::setup::limits::prompt_config;
+use crate::setup::limits::layout;
 
 /// Demonstrations per training shop whose text the tokenizer is trained on.
 const TOKENIZER_EPISODES: usize = 200;
 
-/// Trains a tokenizer on demonstrated episodes of the training goals: with the marks of the compact format,
+/// Trains a tokenizer on demonstrated episodes of the training goals: with the special tokens of layouts,
 /// or for the text of a chat format.
 pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokenizer> {
-    let format = config.prompt.format;
+    let layout = layout(config);
     let render = |(idx, goal): (usize, &TaskId)| {
         let shop = task_set.shop_of(*goal);
         let mut rng = Seed(config.seed).rng(purpose::TOKENIZER, &[idx as u64]);
@@ -29,17 +29,15 @@ pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokeniz
             DemonstrationKind::Browsing => browse(shop, goal.goal, config, &mut rng),
             DemonstrationKind::TwoHabits => think(shop, goal.goal, config),
         };
-        match format {
-            PromptFormat::Compact => {
-                compact_text(&render_demonstration(prompt_config(config), shop, goal.goal, &turns))
-            }
-            _ => chat_text(format, shop, goal.goal, &turns),
+        match layout {
+            Some(layout) => layout_text(&render_demonstration(layout, shop, goal.goal, &turns)),
+            None => chat_text(config.prompt.format, shop, goal.goal, &turns),
         }
     };
     let goals = task_set.sample(Seed(config.seed), TOKENIZER_EPISODES * task_set.shops().len());
     let texts: Vec<String> = goals.par_iter().enumerate().map(render).collect();
     let (texts, n_ids) = (texts.iter().map(String::as_str), config.model.vocab_size);
-    if format != PromptFormat::Compact {
+    if layout.is_none() {
         return Ok(BpeTokenizer::train_quoted(texts, n_ids)?);
     }
     let marks = marks();
@@ -62,8 +60,8 @@ fn think(shop: &Shop, goal: GoalId, config: &Config) -> Vec<ExpertTurn> {
     thinking.or_else(|| expert.episode(goal, ExpertKind::NoThinking)).unwrap_or_default()
 }
 
-/// An episode in the compact format as one text.
-fn compact_text(turns: &[(Vec<Piece>, Vec<Piece>)]) -> String {
+/// An episode in a layout as one text.
+fn layout_text(turns: &[(Vec<Piece>, Vec<Piece>)]) -> String {
     turns.iter().flat_map(|(prompt, completion)| [prompt, completion]).flatten().map(Piece::text).collect()
 }
 

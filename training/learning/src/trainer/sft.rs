@@ -6,7 +6,6 @@ use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
 use crate::metrics::{Metric, Phase, Record};
 use crate::optimizer::Schedule;
-use crate::setup::limits::prompt_config;
 use crate::trainer::Trainer;
 use crate::trainer::experiment::Experiment;
 use crate::trainer::single_step::{examples_of, single_step_sampler};
@@ -74,8 +73,8 @@ pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result
         let demonstrations = Demonstrations {
             task_set: &ex.tasks,
             tokenizer: &ex.policy.tokenizer,
-            chat: ex.policy.demonstrator(ex.config)?,
-            prompt: prompt_config(ex.config),
+            demonstrator: ex.policy.demonstrator(ex.config)?,
+            results_shown: ex.config.prompt.results_shown,
             max_context: ex.config.prompt.max_context,
             max_turn_tokens: ex.config.prompt.max_turn_tokens,
             max_steps: ex.config.run.max_steps,

@@ -2,13 +2,9 @@
 
 use webshop_lm::Sampler;
 
-use crate::prompt_format::compact::PromptConfig;
-
 /// Limits and sampling of a language model's turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LmConfig {
-    /// The layout of pages in the prompt format `compact`.
-    pub prompt: PromptConfig,
     /// How tokens are sampled.
     pub sampler: Sampler,
     /// The maximum tokens of a context: of an episode, or of a turn in formats with one prompt per turn.

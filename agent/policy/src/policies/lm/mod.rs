@@ -1,16 +1,17 @@
 //! A language model as a policy.
 //!
 //! Each turn of an [`LmPolicy`]: encode the prompt, sample until a stop token, parse the completion. Prompts
-//! are encoded by a `TurnEncoder`: one for the format `compact`, and one for chats, which uses the template
+//! are encoded by a `TurnEncoder`: one for layouts, and one for chats, which uses the template
 //! of a [`ChatFormat`]. An episode stops if its context has no room for the page and a completion.
 
 pub(crate) mod config;
 mod encoder;
 
 mod action_grammar;
-mod compact;
+mod layout;
 
 pub(crate) mod chat;
+pub(crate) mod model_format;
 
 pub(crate) mod demonstration;
 pub(crate) mod few_shot;
@@ -27,10 +28,11 @@ use webshop_products::Seed;
 use crate::episode::{PromptStamp, Sampling, Turn, TurnTokens};
 use crate::error::AgentError;
 use crate::policies::lm::chat::{ChatEncoder, ChatFormat};
-use crate::policies::lm::compact::CompactEncoder;
 use crate::policies::lm::config::LmConfig;
 use crate::policies::lm::encoder::TurnEncoder;
+use crate::policies::lm::layout::LayoutEncoder;
 use crate::policies::policy::{Decision, LaneView, Policy};
+use crate::prompt_format::Layout;
 
 /// A language model with its tokenizer.
 #[derive(Debug)]
@@ -45,17 +47,18 @@ pub struct LmPolicy<'a> {
 }
 
 impl<'a> LmPolicy<'a> {
-    /// A model that is prompted in the format `compact`.
+    /// A model that is prompted in a layout.
     ///
     /// # Errors
-    /// If the tokenizer lacks a mark, or `config` is `constrained` and `max_turn_tokens` too small.
-    pub fn compact(
+    /// If the tokenizer lacks a special token of the layout, or `config` is `constrained` and `max_turn_tokens` too small.
+    pub fn laid_out(
         engine: impl Into<Engine>,
         tokenizer: &'a BpeTokenizer,
+        layout: Layout,
         config: LmConfig,
         seed: Seed,
     ) -> Result<Self, AgentError> {
-        let encoder = Box::new(CompactEncoder::new(tokenizer, &config)?);
+        let encoder = Box::new(LayoutEncoder::new(tokenizer, layout, &config)?);
         Ok(Self { engine: engine.into(), config, seed, encoder, model: None, generator: None })
     }
 

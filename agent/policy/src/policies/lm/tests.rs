@@ -19,7 +19,7 @@ use crate::episode::{Episode, EpisodeCoordinates, EpisodeExt};
 use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::policies::lm::demonstration::DemonstrationRenderer;
 use crate::policies::lm::few_shot::FewShot;
-use crate::prompt_format::compact::{PromptConfig, marks};
+use crate::prompt_format::compact::marks;
 use crate::prompt_format::{Conversation, History, PromptFormat};
 use crate::rollout::task::Task;
 use crate::rollout::{RolloutConfig, rollout};
@@ -90,13 +90,7 @@ fn shop() -> Arc<Shop> {
 }
 
 fn config(constrained: bool) -> LmConfig {
-    LmConfig {
-        prompt: PromptConfig { results_shown: 5 },
-        sampler: Sampler::UNTEMPERED,
-        max_context: 1 << 15,
-        max_turn_tokens: 480,
-        constrained,
-    }
+    LmConfig { sampler: Sampler::UNTEMPERED, max_context: 1 << 15, max_turn_tokens: 480, constrained }
 }
 
 fn play(shop: &Arc<Shop>, prompt_format: PromptFormat, constrained: bool, lanes: usize) -> Vec<Episode> {
@@ -133,18 +127,24 @@ fn play_tasks(
 ) -> Result<Vec<Episode>, AgentError> {
     let played =
         |policy: Result<LmPolicy<'_>, AgentError>| rollout(&mut policy?, tasks, limits, &mut |_, _| ());
-    if prompt_format == PromptFormat::Compact {
+    if let Some(layout) = prompt_format.layout(5) {
         let (text, marks) = (["search click back to "], marks());
         let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
         let tokenizer = BpeTokenizer::train(text, 300, &marks).unwrap();
-        return played(LmPolicy::compact(decoder(tokenizer.vocab_size()), &tokenizer, config, Seed(1)));
+        return played(LmPolicy::laid_out(
+            decoder(tokenizer.vocab_size()),
+            &tokenizer,
+            layout,
+            config,
+            Seed(1),
+        ));
     }
     let (tokenizer, format) = (tokenizer(), format(prompt_format, CHAT));
     played(LmPolicy::chat(decoder(N_TOKENS), &tokenizer, &format, config, Seed(1)))
 }
 
 fn chats() -> impl Iterator<Item = PromptFormat> {
-    PromptFormat::ALL.into_iter().filter(|prompt_format| *prompt_format != PromptFormat::Compact)
+    PromptFormat::ALL.into_iter().filter(|prompt_format| prompt_format.is_chat())
 }
 
 #[test]

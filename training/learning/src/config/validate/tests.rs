@@ -58,7 +58,7 @@ fn values_out_of_range_are_refused_with_the_range() {
         ),
         (
             "prompt.few_shot=1",
-            "configuration key `prompt.few_shot` must be 0 in the prompt format `compact`, whose models are trained here, not 1",
+            "configuration key `prompt.few_shot` must be 0 in the prompt formats `compact` and `text`, whose models are trained here, not 1",
         ),
         ("evaluation.episodes=0", "configuration key `evaluation.episodes` must be at least 1, not 0"),
         (

@@ -1,4 +1,4 @@
-//! The encoder of the prompt format `compact`.
+//! The encoder of layouts, the prompt formats without a chat template.
 
 use webshop_env::{Action, Page, SearchPage};
 use webshop_lm::{BpeTokenizer, Constraint, Context, Thought, ThoughtStart};
@@ -9,29 +9,30 @@ use crate::policies::lm::action_grammar::ActionGrammar;
 use crate::policies::lm::config::LmConfig;
 use crate::policies::lm::encoder::TurnEncoder;
 use crate::policies::policy::LaneView;
-use crate::prompt_format::compact::{
-    CompactRenderer, END, END_THINK, PromptConfig, THINK, encode_pieces, mark, parse, render_completion,
-};
-use crate::prompt_format::{ParsedCompletion, PromptFormat};
+use crate::prompt_format::compact::{END, END_THINK, THINK, encode_pieces, mark};
+use crate::prompt_format::{Layout, PageRenderer, ParsedCompletion};
 
-/// Encodes pages in the layout of [`CompactRenderer`].
+/// Encodes pages in a layout.
 #[derive(Debug)]
-pub(super) struct CompactEncoder<'a> {
+pub(super) struct LayoutEncoder<'a> {
     tokenizer: &'a BpeTokenizer,
-    prompt: PromptConfig,
+    layout: Layout,
     stop_ids: [u32; 1],
     grammar: Option<ActionGrammar>,
     /// One per lane.
-    renderers: Vec<CompactRenderer>,
+    renderers: Vec<PageRenderer>,
 }
 
-impl<'a> CompactEncoder<'a> {
-    pub(super) fn new(tokenizer: &'a BpeTokenizer, config: &LmConfig) -> Result<Self, AgentError> {
-        let marks = (1..=config.prompt.results_shown)
-            .map(|k| tokenizer.special_id(&mark(k)))
-            .collect::<Result<Vec<_>, _>>()?;
-        let (prompt, stop_ids) = (config.prompt, [tokenizer.special_id(END)?]);
-        let mut encoder = Self { tokenizer, prompt, stop_ids, grammar: None, renderers: Vec::new() };
+impl<'a> LayoutEncoder<'a> {
+    pub(super) fn new(
+        tokenizer: &'a BpeTokenizer,
+        layout: Layout,
+        config: &LmConfig,
+    ) -> Result<Self, AgentError> {
+        let marks =
+            (1..=layout.n_marks()).map(|k| tokenizer.special_id(&mark(k))).collect::<Result<Vec<_>, _>>()?;
+        let stop_ids = [tokenizer.special_id(END)?];
+        let mut encoder = Self { tokenizer, layout, stop_ids, grammar: None, renderers: Vec::new() };
         if config.constrained {
             let thought = Thought::new(tokenizer, (THINK, END_THINK), ThoughtStart::Offered, &marks, &[])?;
             // A button is rendered in the same way on every page.
@@ -39,7 +40,7 @@ impl<'a> CompactEncoder<'a> {
             let encode = |action: &Action| encoder.encode_action(action, &page);
             let grammar = ActionGrammar::new(
                 tokenizer,
-                PromptFormat::Compact,
+                layout.prompt_format(),
                 Some(thought),
                 END,
                 config.max_turn_tokens,
@@ -52,13 +53,14 @@ impl<'a> CompactEncoder<'a> {
 
     /// The tokens of `action` on `page`, the end token included.
     fn encode_action(&self, action: &Action, page: &Page) -> Result<Vec<u32>, AgentError> {
-        encode_pieces(self.tokenizer, &render_completion("", action, page))
+        encode_pieces(self.tokenizer, &self.layout.render_completion("", action, page))
     }
 }
 
-impl TurnEncoder for CompactEncoder<'_> {
+impl TurnEncoder for LayoutEncoder<'_> {
     fn stamp(&self) -> PromptStamp {
-        PromptStamp::new(PromptFormat::Compact, PromptFormat::Compact.version())
+        let prompt_format = self.layout.prompt_format();
+        PromptStamp::new(prompt_format, prompt_format.version())
     }
 
     fn stop_ids(&self) -> &[u32] {
@@ -66,11 +68,11 @@ impl TurnEncoder for CompactEncoder<'_> {
     }
 
     fn begin(&mut self, n_lanes: usize) {
-        self.renderers = vec![CompactRenderer::new(self.prompt); n_lanes];
+        self.renderers = vec![self.layout.renderer(); n_lanes];
     }
 
     fn enter(&mut self, lane: usize) {
-        self.renderers[lane] = CompactRenderer::new(self.prompt);
+        self.renderers[lane] = self.layout.renderer();
     }
 
     fn encode(&mut self, view: &LaneView<'_>) -> Result<(Context, Vec<u32>), AgentError> {
@@ -85,7 +87,7 @@ impl TurnEncoder for CompactEncoder<'_> {
 
     fn decode(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, ParsedCompletion) {
         let text = self.tokenizer.decode(ids);
-        let parsed = parse(&text, view.page, view.shop.config().compat);
+        let parsed = self.layout.parse(&text, view.page, view.shop.config().compat);
         (text, parsed)
     }
 }

@@ -1,10 +1,10 @@
-//! A model of the prompt format `compact`: recorded episodes are scored and said again.
+//! A model of a layout: recorded episodes are scored and said again.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use webshop_agent::compact::{END, MAX_MARKS, PromptConfig, TURN, marks};
-use webshop_agent::{LmConfig, LmPolicy, TurnTokens};
+use webshop_agent::{Layout, LmConfig, LmPolicy, TurnTokens};
 use webshop_lm::{BpeTokenizer, Sampler};
 use webshop_products::Seed;
 use webshop_serve::ModelConfig;
@@ -21,15 +21,17 @@ fn recorded_episodes_are_scored_and_said_again() {
     let tokenizer = BpeTokenizer::train(texts, 500, &special).expect("room for all bytes and marks");
     let decoder = Arc::new(random(&tokenizer).into_decoder().expect("weights"));
     let server = serving(ModelConfig { format: None, ..model_config(&decoder, &tokenizer) });
-    for sampler in [Sampler::GREEDY, Sampler::UNTEMPERED] {
-        let limits = LmConfig {
-            prompt: PromptConfig { results_shown: MAX_MARKS },
-            sampler,
-            max_context: super::CONTEXT,
-            max_turn_tokens: 12,
-            constrained: false,
-        };
-        let mut policy = LmPolicy::compact(decoder.clone(), &tokenizer, limits, Seed(1)).expect("a policy");
+    let compact = Layout::Compact(PromptConfig { results_shown: MAX_MARKS });
+    for (layout, sampler) in [
+        (compact, Sampler::GREEDY),
+        (compact, Sampler::UNTEMPERED),
+        (Layout::Text, Sampler::GREEDY),
+        (Layout::Text, Sampler::UNTEMPERED),
+    ] {
+        let limits =
+            LmConfig { sampler, max_context: super::CONTEXT, max_turn_tokens: 12, constrained: false };
+        let mut policy =
+            LmPolicy::laid_out(decoder.clone(), &tokenizer, layout, limits, Seed(1)).expect("a policy");
         let mut n_turns = 0;
         for episode in local_episodes(&tasks(&SHOP, 6), &mut policy) {
             let turns: Vec<&TurnTokens> =
