@@ -7,11 +7,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use webshop_training::sweep::{Changes, Variation};
 
 use crate::args::cache::CacheArgs;
+use crate::args::compute::ComputeArgs;
 
 /// Printed below the flags.
 const EXAMPLES: &str = "Examples:
@@ -52,6 +53,8 @@ pub(crate) struct CompareArgs {
           value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
     #[command(flatten)]
+    compute: ComputeArgs,
+    #[command(flatten)]
     cache: CacheArgs,
 }
 
@@ -61,11 +64,14 @@ pub(crate) fn run(args: CompareArgs) -> Result<ExitCode> {
         (Some(file), ..) => {
             let name = file.file_stem().unwrap_or(file.as_os_str());
             let out = args.out.unwrap_or_else(|| PathBuf::from("runs").join(name));
-            let changes = Changes { set: args.set, seeds: args.seeds, vary: args.vary };
+            let device_flags = args.compute.flags();
+            let changes = Changes { set: args.set, seeds: args.seeds, vary: args.vary, device_flags };
             let n_jobs = NonZeroUsize::new(args.jobs.into()).expect("the flag is at least 1");
-            sweep::compare(&file, &changes, &out, n_jobs, args.cache)
+            sweep::compare(&file, &changes, &out, n_jobs, &args.compute.choose()?, args.cache)
         }
         (None, Some(before), Some(after)) => {
+            let flags = args.compute.flags();
+            ensure!(flags.is_empty(), "{}: two results need no device; leave it out", flags.trim());
             results::compare(&before, &after, args.force)?;
             Ok(ExitCode::SUCCESS)
         }

@@ -17,7 +17,7 @@ pub(crate) struct ComputeArgs {
 }
 
 /// [`KernelChoice`] as a flag.
-#[derive(clap::ValueEnum, Clone, Copy)]
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
 enum KernelsArg {
     /// The program's own kernels, optimized for the device
     Custom,
@@ -26,6 +26,21 @@ enum KernelsArg {
 }
 
 impl ComputeArgs {
+    /// The flags that differ from their defaults, each after a space.
+    pub(crate) fn flags(&self) -> String {
+        let mut text = String::new();
+        if self.device != DeviceRequest::Cpu {
+            text += &format!(" --device {}", self.device);
+        }
+        if let Some(dtype) = self.dtype {
+            text += &format!(" --dtype {dtype}");
+        }
+        if self.kernels == KernelsArg::Reference {
+            text += " --kernels reference";
+        }
+        text
+    }
+
     /// The device. Logged, with the reason for it, unless it is the default.
     pub(crate) fn choose(&self) -> anyhow::Result<Compute> {
         let kernels = match self.kernels {

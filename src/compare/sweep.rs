@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use webshop_lm::device::Compute;
 use webshop_report::{write_comparison, write_report};
 use webshop_training::TrainingError;
-use webshop_training::sweep::{Changes, Comparison, ComparisonFolder, compare as train_arms};
+use webshop_training::sweep::{Changes, Comparison, ComparisonFolder, compare_on as train_arms};
 
 use crate::args::cache::CacheArgs;
 use crate::ctrl_c::stop_on_ctrl_c;
@@ -16,12 +17,13 @@ use crate::output::outln;
 use crate::progress::Observers;
 
 /// Makes the missing runs of the comparison `file` in the folder `out`, and writes the report. `changes`
-/// are those of the command line.
+/// are those of the command line. The device is that of `compute`.
 pub(crate) fn compare(
     file: &Path,
     changes: &Changes,
     out: &Path,
     n_jobs: NonZeroUsize,
+    compute: &Compute,
     cache: CacheArgs,
 ) -> Result<ExitCode> {
     let mut comparison = Comparison::load(file, changes)?;
@@ -32,7 +34,8 @@ pub(crate) fn compare(
     let folder = ComparisonFolder::new(out);
     let stop = stop_on_ctrl_c("stopping after this step")?;
     let observers = Observers::default();
-    match train_arms(&comparison, &folder, n_jobs, &|name| observers.named(name), &write_report, &stop) {
+    let observe = |name: &str| observers.named(name);
+    match train_arms(compute, &comparison, &folder, n_jobs, &observe, &write_report, &stop) {
         Ok(()) => (),
         Err(TrainingError::Interrupted { .. }) => {
             eprintln!("interrupted; the same command continues");

@@ -1,6 +1,8 @@
 //! A sweep over settings and seeds is exact: its runs have the bytes of runs that were made alone, whatever runs beside
 //! them and wherever the sweep was interrupted; and no run is made twice.
 
+mod engine;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::num::NonZeroUsize;

@@ -50,6 +50,15 @@ impl fmt::Display for DeviceRequest {
     }
 }
 
+impl fmt::Display for ComputeDtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+        })
+    }
+}
+
 /// The dtype of weights and activations. Master weights, moments and reductions are always f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComputeDtype {
@@ -153,6 +162,11 @@ impl Compute {
         let device = if self.is_gpu() { "GPU" } else { "CPU" };
         let kernels = if self.uses_custom_kernels() { "custom kernels" } else { "reference kernels" };
         format!("{device}, {:?}, {kernels}", self.dtype)
+    }
+
+    /// [`kind`](Self::kind) as results record it: empty for the CPU backend.
+    pub fn recorded_kind(&self) -> String {
+        if self.uses_cpu_backend() { String::new() } else { self.kind() }
     }
 
     /// Whether models are computed on a GPU.

@@ -11,6 +11,8 @@ pub struct Changes {
     pub seeds: Vec<u64>,
     /// Makes several arms of each.
     pub vary: Option<Variation>,
+    /// Flags of the device, each after a space, which printed commands repeat.
+    pub device_flags: String,
 }
 
 /// A key and the values that every arm gets in turn: `rl.lr=1e-4,2e-4`.
@@ -41,7 +43,7 @@ impl Changes {
         if let Some(Variation { key, values }) = &self.vary {
             text += &format!(" --vary {}", shell_quoted(&format!("{key}={}", values.join(","))));
         }
-        text
+        text + &self.device_flags
     }
 }
 

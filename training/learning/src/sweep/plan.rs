@@ -166,7 +166,7 @@ impl Comparison {
             baseline,
             arms,
             whole_command: format!("webshop compare --config {}{}", quoted(path), changes.flags()),
-            command: train_command(base.as_deref(), &shared),
+            command: train_command(base.as_deref(), &shared) + &changes.device_flags,
             common,
         })
     }

@@ -5,14 +5,18 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use webshop_lm::device::Compute;
+
 use crate::config::{Config, KeyDifference};
 use crate::error::{Result, TrainingError};
 use crate::observer::Observer;
+use crate::run::atomic::read_json;
 use crate::run::branch::{branch_run, warm_start_differences};
 use crate::run::folder::RunFolder;
+use crate::setup::fingerprint::Fingerprint;
 use crate::sweep::plan::{Arm, Comparison};
 use crate::sweep::queue::work_off;
-use crate::trainer::{RunSummary, train, warm_up};
+use crate::trainer::{RunSummary, cpu, train_on, warm_up_on};
 
 /// The folder of a comparison: its runs, shared values and report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +112,20 @@ pub fn compare(
     write_report: &(dyn Fn(&RunFolder) -> Result<PathBuf> + Sync),
     stop: &AtomicBool,
 ) -> Result<()> {
-    let work = Work { comparison, folder, observe, write_report, stop };
+    compare_on(&cpu()?, comparison, folder, n_jobs, observe, write_report, stop)
+}
+
+/// Like [`compare`], on the device of `compute`. Runs that were begun on another are refused.
+pub fn compare_on(
+    compute: &Compute,
+    comparison: &Comparison,
+    folder: &ComparisonFolder,
+    n_jobs: NonZeroUsize,
+    observe: &(dyn Fn(&str) -> Box<dyn Observer> + Sync),
+    write_report: &(dyn Fn(&RunFolder) -> Result<PathBuf> + Sync),
+    stop: &AtomicBool,
+) -> Result<()> {
+    let work = Work { compute, comparison, folder, observe, write_report, stop };
     work.check()?;
     let n_seeds = comparison.seeds.len();
     // The warm starts first, then arm by arm: neighbours in the queue have different seeds, so that the
@@ -137,6 +154,7 @@ pub fn compare(
 
 /// The state that all workers share.
 struct Work<'a> {
+    compute: &'a Compute,
     comparison: &'a Comparison,
     folder: &'a ComparisonFolder,
     observe: &'a (dyn Fn(&str) -> Box<dyn Observer> + Sync),
@@ -159,13 +177,42 @@ impl Work<'_> {
     /// The warm start of `seed`, if it was started.
     fn begun_warm_start(&self, seed: u64) -> Result<Option<RunFolder>> {
         let config = self.comparison.warm_start(seed);
-        begun(&self.folder.warm_start(seed), |begun| warm_start_differences(begun, &config))
+        self.begun(&self.folder.warm_start(seed), |begun| warm_start_differences(begun, &config))
     }
 
     /// The run of `arm` under `seed`, if it was started.
     fn begun_run(&self, arm: &Arm, seed: u64) -> Result<Option<RunFolder>> {
         let config = self.config(arm, seed);
-        begun(&self.folder.run(&arm.name, seed), |begun| begun.differences(&config))
+        self.begun(&self.folder.run(&arm.name, seed), |begun| begun.differences(&config))
+    }
+
+    /// The run at `root`, if there is one; fails if `differences` of its configuration are not empty, or if it was begun
+    /// on another device.
+    fn begun(
+        &self,
+        root: &Path,
+        differences: impl Fn(&Config) -> Vec<KeyDifference>,
+    ) -> Result<Option<RunFolder>> {
+        let (run, config) = match RunFolder::resume(root) {
+            Err(TrainingError::NoRun(_)) => return Ok(None),
+            resumed => resumed?,
+        };
+        let refused = |made: String, here: String| {
+            let problem = format!(
+                "it was made with {made}, and this comparison says {here}; remove it, or use another folder"
+            );
+            Err(TrainingError::bad_file(root, problem))
+        };
+        if let Some(found) = differences(&config).first() {
+            return refused(format!("`{} = {}`", found.key, found.here), format!("`{}`", found.there));
+        }
+        let path = run.fingerprint();
+        let begun: Option<Fingerprint> = path.is_file().then(|| read_json(&path)).transpose()?;
+        let (made, here) = (begun.map(|begun| begun.compute), self.compute.recorded_kind());
+        match made.filter(|made| *made != here) {
+            Some(made) => refused(device_in_words(&made), device_in_words(&here)),
+            None => Ok(Some(run)),
+        }
     }
 
     /// The configuration of the run of `arm` under `seed`.
@@ -187,7 +234,7 @@ impl Work<'_> {
             None => RunFolder::create(&self.folder.warm_start(seed), &config)?,
         };
         let observer = (self.observe)(&format!("warm start, seed {seed}"));
-        warm_up(&config, &run, observer.as_ref(), self.stop).map(drop)
+        warm_up_on(self.compute, &config, &run, observer.as_ref(), self.stop).map(drop)
     }
 
     fn run(&self, arm: &Arm, seed: u64) -> Result<()> {
@@ -207,25 +254,12 @@ impl Work<'_> {
         };
         run.save_command(&self.comparison.command(arm, seed))?;
         let observer = (self.observe)(&format!("{}, seed {seed}", arm.name));
-        train(&config, &run, observer.as_ref(), self.stop)?;
+        train_on(self.compute, &config, &run, observer.as_ref(), self.stop)?;
         (self.write_report)(&run).map(drop)
     }
 }
 
-/// The run at `root`, if there is one; fails if `differences` of its configuration are not empty.
-fn begun(root: &Path, differences: impl Fn(&Config) -> Vec<KeyDifference>) -> Result<Option<RunFolder>> {
-    let (run, config) = match RunFolder::resume(root) {
-        Err(TrainingError::NoRun(_)) => return Ok(None),
-        resumed => resumed?,
-    };
-    match differences(&config).first() {
-        None => Ok(Some(run)),
-        Some(found) => Err(TrainingError::bad_file(
-            root,
-            format!(
-                "it was made with `{} = {}`, and this comparison says `{}`; remove it, or use another folder",
-                found.key, found.here, found.there
-            ),
-        )),
-    }
+/// Device, dtype and kernels of a recorded kind.
+fn device_in_words(recorded: &str) -> String {
+    if recorded.is_empty() { "the CPU backend".into() } else { format!("`{recorded}`") }
 }

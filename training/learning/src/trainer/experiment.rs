@@ -101,7 +101,7 @@ impl<'a> Experiment<'a> {
         let found = Fingerprint {
             base: self.policy.base()?,
             prompt: self.policy.prompt_version()?,
-            compute: self.compute_kind(),
+            compute: self.compute.recorded_kind(),
             examples: recorded.map_or_else(String::new, |steps| steps.digest().into()),
             loss: self.own_loss.map_or_else(String::new, |loss| loss.name().into()),
             ..fingerprint(&self.tasks, &self.policy.tokenizer)
@@ -132,11 +132,6 @@ impl<'a> Experiment<'a> {
 
     pub(super) fn seed(&self) -> Seed {
         Seed(self.config.seed)
-    }
-
-    /// Device, dtype and kernels as fingerprints and V* keys state them; empty for the cpu backend.
-    pub(super) fn compute_kind(&self) -> String {
-        if self.compute.uses_cpu_backend() { String::new() } else { self.compute.kind() }
     }
 
     /// Optimizer steps before the first RL step.

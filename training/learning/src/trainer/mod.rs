@@ -234,15 +234,26 @@ pub fn warm_up(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<RunSummary> {
-    let compute = cpu()?;
-    let (experiment, progress, weights) = Experiment::open(&compute, config, run, observer, None)?;
+    warm_up_on(&cpu()?, config, run, observer, stop)
+}
+
+/// Like [`warm_up`], on the device of `compute`.
+pub fn warm_up_on(
+    compute: &Compute,
+    config: &Config,
+    run: &RunFolder,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<RunSummary> {
+    let (experiment, progress, weights) = Experiment::open(compute, config, run, observer, None)?;
     let mut trainer = Trainer::new(&experiment, progress, weights, stop);
     trainer.warm_up()?;
     write_json(&run.summary(), &trainer.progress.state.summary)?;
     Ok(trainer.progress.state.summary)
 }
 
-fn cpu() -> Result<Compute> {
+/// The device of functions that name none.
+pub(crate) fn cpu() -> Result<Compute> {
     Ok(Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom)?)
 }
 

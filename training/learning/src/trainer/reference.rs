@@ -267,7 +267,7 @@ fn value_key(ex: &Experiment<'_>, reference: &Qwen2, since: u64, task_set: Strin
         top_p: rl.top_p,
         single_step: (rl.mode == RlMode::SingleStep).then(|| ex.config.shop_r1.clone()),
         examples: ex.recorded.as_ref().map_or_else(String::new, |steps| steps.digest().into()),
-        compute: ex.compute_kind(),
+        compute: ex.compute.recorded_kind(),
     })
 }
 
