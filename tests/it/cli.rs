@@ -104,6 +104,8 @@ fn results_about_different_things_are_not_compared() {
     refusals("compare", |refused| {
         others.iter().for_each(|other| refused.row(dir.path(), &["compare", &oracle, other]));
         refused.row(dir.path(), &["compare", &oracle, CORNER_SHOP]);
+        let device = ["--device", "cuda:1", "--dtype", "bf16", "--kernels", "reference"];
+        refused.row(dir.path(), &[&["compare", &oracle, &rule], &device[..]].concat());
         refused.row(dir.path(), &["compare", &oracle, "tests/data/corner-shop/items_ins_v2.json"]);
     });
 }

@@ -9,7 +9,7 @@ use crate::policies::lm::action_grammar::ActionGrammar;
 use crate::policies::lm::config::LmConfig;
 use crate::policies::lm::encoder::TurnEncoder;
 use crate::policies::policy::LaneView;
-use crate::prompt_format::compact::{END, END_THINK, THINK, encode_pieces, mark};
+use crate::prompt_format::compact::{END, END_THINK, THINK, TURN, encode_pieces, mark};
 use crate::prompt_format::{Layout, PageRenderer, ParsedCompletion};
 
 /// Encodes pages in a layout.
@@ -31,6 +31,9 @@ impl<'a> LayoutEncoder<'a> {
     ) -> Result<Self, AgentError> {
         let marks =
             (1..=layout.n_marks()).map(|k| tokenizer.special_id(&mark(k))).collect::<Result<Vec<_>, _>>()?;
+        for token in [TURN, THINK, END_THINK] {
+            tokenizer.special_id(token)?;
+        }
         let stop_ids = [tokenizer.special_id(END)?];
         let mut encoder = Self { tokenizer, layout, stop_ids, grammar: None, renderers: Vec::new() };
         if config.constrained {

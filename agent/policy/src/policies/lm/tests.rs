@@ -2,6 +2,7 @@
 
 mod few_shot;
 mod forks;
+mod layouts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
