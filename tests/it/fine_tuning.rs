@@ -36,7 +36,7 @@ fn config(more: &[&str]) -> Config {
 }
 
 /// A model folder of random weights, and the configuration of a run that begins with it.
-fn begun(more: &[&str]) -> (TempDir, Config) {
+pub(crate) fn begun(more: &[&str]) -> (TempDir, Config) {
     let (config_of_base, folder) = (config(&[]), tempfile::tempdir().expect("a temporary folder"));
     let tasks = TaskSet::open(&config_of_base).expect("a small task set");
     let tokenizer = train_tokenizer(&tasks, &config_of_base).expect("a tokenizer");

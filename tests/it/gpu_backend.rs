@@ -10,9 +10,12 @@ use std::sync::atomic::AtomicBool;
 use crate::common::cases;
 use crate::common::experiment::toy;
 use crate::common::stop::StopAfter;
+use crate::fine_tuning::begun;
+use candle_core::Var;
 use tempfile::TempDir;
 use webshop_lm::{
     Qwen2, checkpoint, device::Compute, device::ComputeDtype, device::DeviceRequest, device::KernelChoice,
+    lora::Lora,
 };
 use webshop_products::Seed;
 use webshop_training::config::Config;
@@ -91,9 +94,11 @@ fn weights(folder: &Path) -> Vec<(String, Vec<f32>)> {
 }
 
 fn values(model: &Qwen2) -> Vec<(String, Vec<f32>)> {
-    let parameters = model.parameters().iter();
-    let flat = parameters.map(|(name, var)| (name.clone(), var.flatten_all().expect("one row")));
-    flat.map(|(name, row)| (name, row.to_vec1().expect("f32 values"))).collect()
+    model.parameters().iter().map(|(name, var)| (name.clone(), flat(var))).collect()
+}
+
+fn flat(var: &Var) -> Vec<f32> {
+    var.flatten_all().and_then(|row| row.to_vec1()).expect("f32 values")
 }
 
 #[test]
@@ -201,18 +206,63 @@ fn a_run_is_resumed_only_on_its_own_backend() {
 }
 
 #[test]
-fn adapters_are_refused_by_key() {
-    let mut config = config(&[]);
-    config.model.lora_rank = 4;
-    let keep = tempfile::tempdir().expect("a temporary folder");
-    let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
-    let compute = second(ComputeDtype::Bf16);
-    let error = train_on(&compute, &config, &run, &Silent, &AtomicBool::new(false)).expect_err("an adapter");
-    assert_eq!(
-        error.to_string(),
-        "configuration key `model.lora_rank` must be 0 on `CPU, BF16, reference kernels`, not 4: adapters are trained \
-         on the CPU in f32 only; use that, or train all weights"
-    );
+fn an_adapter_learns_as_on_the_cpu_backend_and_resumes_to_the_same_bytes() {
+    let (from, config) = begun(&[
+        "lora_rank=4",
+        "lora_alpha=8",
+        "model.layers=1",
+        "copy_task_steps=0",
+        "warm_start.steps=4",
+        "warm_start.batch_episodes=4",
+        "max_turn_tokens=16",
+        "max_steps=4",
+        "value.goals=2",
+        "value.samples=1",
+        "rl.steps=1",
+        "rl.batch_episodes=4",
+        "rl.demonstration_share=0.2",
+        "evaluation.episodes=2",
+    ]);
+    let cpu = Compute::choose(DeviceRequest::Cpu, Some(ComputeDtype::F32), KernelChoice::Custom);
+    let base = checkpoint::load(from.path()).expect("the base");
+    let (_keep_cpu, on_cpu) = whole(&cpu.expect("a CPU"), &config);
+    for (dtype, tolerance) in [(ComputeDtype::F32, 1e-3), (ComputeDtype::Bf16, 0.03)] {
+        let compute = second(dtype);
+        let (_keep, run) = whole(&compute, &config);
+        let losses = [&run, &on_cpu].map(|run| metrics(run, Phase::WarmStart, Metric::TrainLoss));
+        assert_eq!(losses.each_ref().map(Vec::len), [4, 4]);
+        for (step, (ours, theirs)) in losses[0].iter().zip(&losses[1]).enumerate() {
+            assert!((ours - theirs).abs() < tolerance * theirs, "{dtype:?}, {step}: {ours} against {theirs}");
+        }
+        let lora = |folder: &str| {
+            let folder = run.root().join(folder);
+            assert!(!folder.join("model.safetensors").exists(), "weights that did not learn are saved");
+            Lora::load(&folder, &base.matrices()).expect("an adapter in PEFT's layout")
+        };
+        let (warm, learned) = (lora("reference"), lora("checkpoints/last/model"));
+        let first = Lora::random(&base.matrices(), learned.config(), Seed(config.seed)).expect("as it began");
+        for pair in [&first, &warm, &learned].windows(2) {
+            for (before, after) in pair[0].modules().iter().zip(pair[1].modules()) {
+                for (before, after) in [(&before.a, &after.a), (&before.b, &after.b)] {
+                    assert!(
+                        flat(before) != flat(after),
+                        "{dtype:?}: `{}` stayed",
+                        learned.modules()[0].parameter
+                    );
+                }
+            }
+        }
+        let (keep, stop) = (tempfile::tempdir().expect("a temporary folder"), AtomicBool::new(false));
+        let stopped = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
+        let observer = StopAfter::new(2, &stop);
+        train_on(&compute, &config, &stopped, &observer, &stop).expect_err("it was asked to stop");
+        let (stopped, config) = RunFolder::resume(stopped.root()).expect("a run was begun");
+        train_on(&compute, &config, &stopped, &Silent, &AtomicBool::new(false)).expect("the rest of the run");
+        for name in ["metrics.jsonl", "checkpoints/last/model/adapter_model.safetensors"] {
+            let [found, expected] = [&stopped, &run].map(|run| fs::read(run.root().join(name)).expect(name));
+            assert!(found == expected, "{dtype:?}: `{name}` differs");
+        }
+    }
 }
 
 #[test]

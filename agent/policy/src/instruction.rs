@@ -9,6 +9,7 @@
 //! size: y, and price lower than 40.00 dollars`). It knows neither synonyms nor misspellings.
 
 pub(crate) mod phrases;
+pub(crate) mod stated_options;
 
 use std::collections::BTreeSet;
 

@@ -8,12 +8,15 @@
 //!   of the page.
 //! - On an item page it writes each option with the value that the instruction names, or `no`; then the price, the
 //!   limit and whether the price is within it. It goes back if the price is too high, and if an option has no named
-//!   value, whether or not the instruction wants one.
+//!   value, whether or not the instruction wants one; if it [checks options](BrowsingHabits::checks_options), also if
+//!   the page lacks a value that the instruction states as `name: value`, for which it writes the name and `no`.
 //! - It opens the features of some products and writes the phrases of the instruction, each with the words that title
 //!   or features have for it and `yes`, or with `no` if they have none. The note ends at the first `no`. Back on the
 //!   item page it writes the last word of the note again.
 //! - It puts some of these products back, whatever the note says, and buys most of the others: it **rarely heeds a note
 //!   that ends in `no`**.
+//! - If it [searches again](BrowsingHabits::searches_again), it opens two products of the first search; where it buys
+//!   neither, it searches for the kind of the product and the stated options alone.
 //!
 //! So few demonstrations show that reading features pays. A learner that puts products back if and only if the note
 //! does not end in `yes` does what no demonstrator does for long.
@@ -21,20 +24,32 @@
 use std::collections::BTreeSet;
 
 use rand::Rng;
-use webshop_env::{Action, DetailPage, ItemPage, Page, ResultItem, Session, Shop};
-use webshop_products::GoalId;
+use webshop_env::{Action, DetailPage, ItemPage, Page, ResultItem, ResultsPage, Session, Shop};
+use webshop_products::{GoalId, ProductIdx};
 
 use crate::expert::turn::ExpertTurn;
 use crate::instruction::phrases::ReadTexts;
 use crate::instruction::{Instruction, stems};
 use crate::prompt_format::compact::dollars;
 
-/// The most products that are opened.
-const MAX_OPENED: usize = 4;
+/// How many products are opened after a search.
+#[derive(Clone, Copy, Debug)]
+struct OpenLimit {
+    /// The most products.
+    n_products: usize,
+    /// The last product is bought in any case. One that is opened after so many actions is the last: if it were put
+    /// back, the default limit of 15 steps would leave no room for another with its options. `None` if none is the last.
+    last_after: Option<usize>,
+}
 
-/// A product that is opened after so many actions is the last: if it were read and put back, the default limit of 15
-/// steps would leave no room for another with its options.
-const LAST_AFTER: usize = 6;
+/// After the only search. There is room to read every product.
+const ONLY_SEARCH: OpenLimit = OpenLimit { n_products: 4, last_after: Some(6) };
+
+/// After the first of two searches.
+const FIRST_SEARCH: OpenLimit = OpenLimit { n_products: 2, last_after: None };
+
+/// After the second of two.
+const SECOND_SEARCH: OpenLimit = OpenLimit { n_products: 3, last_after: Some(10) };
 
 /// How often a [`BrowsingExpert`] does what. Shares are from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,17 +62,29 @@ pub struct BrowsingHabits {
     pub puts_back: f64,
     /// Share of the others with a note that ends in `no` that are put back because of it.
     pub heeds_notes: f64,
+    /// Whether a product is put back if its page lacks an option that the instruction states as `name: value`; else
+    /// only the options that the page has count.
+    pub checks_options: bool,
+    /// Whether a second search follows if none of the first two products was bought.
+    pub searches_again: bool,
 }
 
 impl Default for BrowsingHabits {
     fn default() -> Self {
-        Self { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.0, heeds_notes: 0.1 }
+        Self { by_pairs: 0.5, reads_features: 0.5, heeds_notes: 0.1, ..Self::NONE }
     }
 }
 
 impl BrowsingHabits {
-    /// All shares are 0.
-    pub const NONE: Self = Self { by_pairs: 0.0, reads_features: 0.0, puts_back: 0.0, heeds_notes: 0.0 };
+    /// All shares are 0, and nothing else is done.
+    pub const NONE: Self = Self {
+        by_pairs: 0.0,
+        reads_features: 0.0,
+        puts_back: 0.0,
+        heeds_notes: 0.0,
+        checks_options: false,
+        searches_again: false,
+    };
 
     /// Share of the products with this note, by its last word, that are put back.
     fn puts_back_after(&self, verdict: &str) -> f64 {
@@ -90,29 +117,21 @@ impl<'a> BrowsingExpert<'a> {
     }
 
     /// An episode for `goal`, of which only the instruction is read; `rng` decides between the habits. `None` if
-    /// the search has no result.
+    /// a search has no result.
     ///
     /// # Panics
     /// If the goal is not one of the shop's.
     pub fn episode(&self, goal: GoalId, rng: &mut impl Rng) -> Option<Demonstrated> {
         let instruction = Instruction::parse(&self.shop.goals().get(goal).instruction);
-        let session = Session::start(goal);
-        let (seen, turns) = (BTreeSet::new(), Vec::new());
-        let mut browser = Browser { shop: self.shop, instruction, session, seen, turns, reward: 0.0 };
-        browser.act(String::new(), Action::Search(browser.instruction.query().into()));
-        let Page::Results(results) = browser.page() else { return None };
-        browser.seen.extend(results.items.iter().flat_map(|item| stems(&item.title)));
-        let mut items: Vec<&ResultItem> = results.items.iter().take(self.results_shown).collect();
-        if rng.random::<f64>() < self.habits.by_pairs {
-            items.sort_by_key(|item| std::cmp::Reverse(browser.instruction.shared_pairs(&item.title)));
-        }
-        let n_opened = items.len().min(MAX_OPENED);
-        for (place, item) in items.into_iter().take(n_opened).enumerate() {
-            let is_last = place + 1 == n_opened || browser.turns.len() >= LAST_AFTER;
-            browser.click(item.id.as_str().to_lowercase());
-            if browser.judge(self.habits, is_last, rng) || is_last {
-                break;
-            }
+        let mut browser = Browser::new(self, instruction, goal);
+        let results = browser.search(browser.instruction.query().into())?;
+        browser.by_pairs = rng.random::<f64>() < self.habits.by_pairs;
+        if !self.habits.searches_again {
+            browser.open(&results, ONLY_SEARCH, rng);
+        } else if !browser.open(&results, FIRST_SEARCH, rng) {
+            browser.click("back to search".into());
+            let results = browser.search(browser.instruction.kind_and_options())?;
+            browser.open(&results, SECOND_SEARCH, rng);
         }
         browser.is_bought().then_some(Demonstrated { turns: browser.turns, reward: browser.reward })
     }
@@ -120,18 +139,60 @@ impl<'a> BrowsingExpert<'a> {
 
 /// A demonstration that is being made.
 struct Browser<'a> {
-    shop: &'a Shop,
+    expert: &'a BrowsingExpert<'a>,
     instruction: Instruction,
     session: Session,
+    /// Whether products are opened by the word pairs shared with the instruction.
+    by_pairs: bool,
+    opened: BTreeSet<ProductIdx>,
     /// The stems of the listed titles and of the features that were read.
     seen: BTreeSet<String>,
     turns: Vec<ExpertTurn>,
     reward: f64,
 }
 
-impl Browser<'_> {
+impl<'a> Browser<'a> {
+    fn new(expert: &'a BrowsingExpert<'a>, instruction: Instruction, goal: GoalId) -> Self {
+        let (opened, seen, turns) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        let session = Session::start(goal);
+        Self { expert, instruction, session, by_pairs: false, opened, seen, turns, reward: 0.0 }
+    }
+
+    /// The results page of a search.
+    fn search(&mut self, query: String) -> Option<ResultsPage> {
+        self.act(String::new(), Action::Search(query));
+        let Page::Results(results) = self.page() else { return None };
+        self.seen.extend(results.items.iter().flat_map(|item| stems(&item.title)));
+        Some(results)
+    }
+
+    /// Opens products until one is bought, and whether one was. Products that were opened before are left out, unless
+    /// there are no others.
+    fn open(&mut self, results: &ResultsPage, limit: OpenLimit, rng: &mut impl Rng) -> bool {
+        let shown = results.items.iter().take(self.expert.results_shown);
+        let (mut items, again): (Vec<&ResultItem>, Vec<&ResultItem>) =
+            shown.partition(|item| !self.opened.contains(&item.product));
+        if items.is_empty() {
+            items = again;
+        }
+        if self.by_pairs {
+            items.sort_by_key(|item| std::cmp::Reverse(self.instruction.shared_pairs(&item.title)));
+        }
+        items.truncate(limit.n_products);
+        for (place, item) in items.iter().enumerate() {
+            let n_actions = self.turns.len();
+            let is_last = limit.last_after.is_some_and(|last| place + 1 == items.len() || n_actions >= last);
+            self.click(item.id.as_str().to_lowercase());
+            self.opened.insert(item.product);
+            if self.judge(is_last, rng) || is_last {
+                break;
+            }
+        }
+        self.is_bought()
+    }
+
     fn act(&mut self, thought: String, action: Action) {
-        let outcome = self.session.act(self.shop, &action);
+        let outcome = self.session.act(self.expert.shop, &action);
         self.reward = outcome.reward;
         self.turns.push(ExpertTurn { thought, action });
     }
@@ -141,7 +202,7 @@ impl Browser<'_> {
     }
 
     fn page(&self) -> Page {
-        self.session.page(self.shop)
+        self.session.page(self.expert.shop)
     }
 
     fn is_bought(&self) -> bool {
@@ -149,9 +210,10 @@ impl Browser<'_> {
     }
 
     /// Buys the open product, or goes back to the results and returns false. The last one is bought in any case.
-    fn judge(&mut self, habits: BrowsingHabits, is_last: bool, rng: &mut impl Rng) -> bool {
+    fn judge(&mut self, is_last: bool, rng: &mut impl Rng) -> bool {
+        let habits = self.expert.habits;
         let Page::Item(page) = self.page() else { return false };
-        let note = ItemNote::of(&page, &self.instruction);
+        let note = ItemNote::of(&page, &self.instruction, habits.checks_options);
         if !note.is_fitting && !is_last {
             self.act(note.text, Action::Click("< prev".into()));
             return false;
@@ -179,14 +241,15 @@ impl Browser<'_> {
 /// What is written on an item page.
 struct ItemNote {
     text: String,
-    /// Whether each option has a named value and the price is within the limit.
+    /// Whether each option has a named value, every stated option is there if they are checked, and the price is within
+    /// the limit.
     is_fitting: bool,
     /// The named values, in the order of the page.
     selected: Vec<String>,
 }
 
 impl ItemNote {
-    fn of(page: &ItemPage, instruction: &Instruction) -> Self {
+    fn of(page: &ItemPage, instruction: &Instruction, checks_options: bool) -> Self {
         let named = instruction.named_on(page);
         let (mut words, mut selected) = (Vec::new(), Vec::new());
         for (list, options) in page.options.iter().enumerate() {
@@ -195,6 +258,16 @@ impl ItemNote {
             selected.extend(value.map(String::from));
         }
         let mut is_fitting = selected.len() == page.options.len();
+        let stated = if checks_options { instruction.stated_options() } else { Vec::new() };
+        for option in stated {
+            if !selected.iter().any(|value| value.to_lowercase() == option.value) {
+                let missing = format!("{} no", option.name);
+                if !words.contains(&missing) {
+                    words.push(missing);
+                }
+                is_fitting = false;
+            }
+        }
         if is_fitting {
             let is_affordable = instruction.limit().is_none_or(|limit| page.highest_price <= limit);
             words.push(dollars(page.highest_price));

@@ -114,6 +114,11 @@ pub struct WarmStartConfig {
     pub puts_back: f64,
     /// `browsing`: share of the others whose features lack a requirement that are put back for it, in 0..=1.
     pub heeds_notes: f64,
+    /// `browsing`: whether a product is put back if its page lacks an option that the instruction states as `name: value`.
+    pub checks_options: bool,
+    /// `browsing`: whether a second search, for the kind of the product and the stated options, follows if neither of the
+    /// first two products was bought.
+    pub searches_again: bool,
     /// `two-habits`: share of demonstrations by the thinking expert, in 0..=1.
     pub thinking_share: f64,
     /// `two-habits`: share of the thinking expert's episodes for which a goal is searched whose episode rejects
@@ -126,8 +131,9 @@ pub struct WarmStartConfig {
 impl WarmStartConfig {
     /// The habits of the browsing expert.
     pub(crate) fn browsing_habits(&self) -> BrowsingHabits {
-        let Self { by_pairs, reads_features, puts_back, heeds_notes, .. } = *self;
-        BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes }
+        let Self { by_pairs, reads_features, puts_back, heeds_notes, checks_options, searches_again, .. } =
+            *self;
+        BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes, checks_options, searches_again }
     }
 
     /// Whether demonstrations of `step` are filtered by reward; steps after the warm start are those of
@@ -245,7 +251,14 @@ impl Default for PromptConfig {
 
 impl Default for WarmStartConfig {
     fn default() -> Self {
-        let BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes } = BrowsingHabits::default();
+        let BrowsingHabits {
+            by_pairs,
+            reads_features,
+            puts_back,
+            heeds_notes,
+            checks_options,
+            searches_again,
+        } = BrowsingHabits::default();
         Self {
             copy_task_steps: 0,
             copy_task_repeats: 0.0,
@@ -262,6 +275,8 @@ impl Default for WarmStartConfig {
             reads_features,
             puts_back,
             heeds_notes,
+            checks_options,
+            searches_again,
             thinking_share: 0.45,
             rejection_share: 0.7,
             optimizer: Method::Muon,

@@ -11,7 +11,7 @@ use crate::purpose;
 
 /// An expert that reads every product and acts on what it reads.
 const HABITS: BrowsingHabits =
-    BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.0, heeds_notes: 1.0 };
+    BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, heeds_notes: 1.0, ..BrowsingHabits::NONE };
 
 /// `prompt.few_shot` episodes of the browsing expert with reward 1, for training goals that are the same for every seed.
 ///

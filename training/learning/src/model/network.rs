@@ -9,9 +9,8 @@ use std::sync::Arc;
 use webshop_lm::device::{Compute, DeviceModel};
 use webshop_lm::{Engine, Qwen2, Sampler, TokenStats};
 
-use crate::config::ModelConfig;
 use crate::data::trajectory::{MicroBatch, Trajectory};
-use crate::error::{Result, TrainingError};
+use crate::error::Result;
 use crate::setup::limits::{LANES, lanes_within};
 
 /// A model on its backend. A clone shares the weights.
@@ -77,18 +76,4 @@ impl Network {
             }
         }
     }
-}
-
-/// Refuses adapters on the gpu backend; they are trained on the cpu backend only.
-pub(crate) fn check(config: &ModelConfig, compute: &Compute) -> Result<()> {
-    if config.lora_rank == 0 || compute.uses_cpu_backend() {
-        return Ok(());
-    }
-    let problem = format!(
-        "must be 0 on `{}`, not {}: adapters are trained on the CPU in f32 only; use that, or train \
-         all weights",
-        compute.kind(),
-        config.lora_rank
-    );
-    Err(TrainingError::InvalidValue { key: "model.lora_rank".into(), problem })
 }

@@ -1,12 +1,11 @@
 //! The trained weights and their optimizer, on the same backend.
 //!
 //! A [`TrainState`] holds a [`Network`] and applies [`Gradients`] to it. On the cpu backend it updates the
-//! variables of the [`Qwen2`] it was created from. On a device it updates f32 master weights, from which the
-//! weights in the compute dtype are written in the same step; [`TrainState::copy_to_host`] copies them to
+//! variables of the [`Qwen2`] it was created from. On a device it updates f32 master weights, or the f32 matrices of an
+//! adapter, from which the weights in the compute dtype are written in the same step; [`TrainState::copy_to_host`] copies them to
 //! that [`Qwen2`] before saving, so that checkpoints have the same files on both backends.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use webshop_lm::Qwen2;
 use webshop_lm::device::{Compute, DeviceModel, Parameters};
@@ -43,10 +42,15 @@ impl TrainState {
             let moving = Moving::Cpu(Optimizer::new(method, config, model.learnable()));
             return Ok(Self { network: Network::new(model, compute)?, moving });
         }
-        let masters = Parameters::masters_of(model, compute)?;
-        let on_device = Arc::new(DeviceModel::new(model, compute)?);
-        let optimizer = DeviceOptimizer::new(method, config, &on_device, Some(masters))?;
-        Ok(Self { network: Network::Device(on_device), moving: Moving::Device(optimizer) })
+        let (on_device, adapter) = DeviceModel::with_adapter(model, compute)?;
+        let optimizer = match adapter {
+            Some(adapter) => DeviceOptimizer::of_adapter(method, config, adapter),
+            None => {
+                let masters = Parameters::masters_of(model, compute)?;
+                DeviceOptimizer::new(method, config, &on_device, Some(masters))
+            }
+        }?;
+        Ok(Self { network: Network::Device(on_device.into()), moving: Moving::Device(optimizer) })
     }
 
     /// Like [`new`](Self::new), with the moments that [`save_moments`](Self::save_moments) wrote to `path`.
@@ -72,7 +76,7 @@ impl TrainState {
                 *optimizer = Optimizer::new(method, config, model.learnable());
                 Ok(())
             }
-            (Network::Device(model), Moving::Device(optimizer)) => optimizer.restart(method, model),
+            (Network::Device(_), Moving::Device(optimizer)) => optimizer.restart(method),
             _ => Err(other_backend()),
         }
     }
@@ -95,11 +99,11 @@ impl TrainState {
         }
     }
 
-    /// Copies the weights to `model`, from which the state was created; does nothing on the cpu backend.
+    /// Copies what is trained to `model`, from which the state was created; does nothing on the cpu backend.
     pub(crate) fn copy_to_host(&self, model: &Qwen2) -> Result<()> {
         match &self.moving {
             Moving::Cpu(_) => Ok(()),
-            Moving::Device(optimizer) => Ok(optimizer.masters().write_to(model)?),
+            Moving::Device(optimizer) => optimizer.write_to(model),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The optimizer on the device of the model: the equations of [`super`], without copies to the host.
 //!
 //! Master weights and moments are f32; the weights of a bf16 model are written from the masters in the same
-//! step. The host waits for the global norm of the gradient only. Joined moments are split on saving and
+//! step. Of a model with an adapter the adapter's matrices are trained, and the weights are written from them. The host waits for the global norm of the gradient only. Joined moments are split on saving and
 //! named as on the cpu backend, so that both backends write the same file.
 
 pub(crate) mod muon;
@@ -11,7 +11,8 @@ mod tests;
 use std::path::Path;
 
 use candle_core::{Device, Tensor};
-use webshop_lm::device::{ComputeDtype, DeviceModel, Parameters, adamw};
+use webshop_lm::Qwen2;
+use webshop_lm::device::{ComputeDtype, DeviceAdapter, DeviceModel, Parameters, adamw};
 
 use crate::config::{Method, OptimizerConfig};
 use crate::error::Result;
@@ -23,10 +24,22 @@ use crate::optimizer::{StepOutcome, Stride, file, is_decayed, power};
 pub(crate) struct DeviceOptimizer {
     config: OptimizerConfig,
     step: u64,
-    /// Shares the memory of the model if the model is f32.
-    masters: Parameters,
+    learned: Learned,
     moments: Vec<Moments>,
-    has_copies: bool,
+}
+
+/// What is trained, f32.
+#[derive(Debug)]
+enum Learned {
+    /// All weights.
+    Weights {
+        /// Shares the memory of the model if the model is f32.
+        masters: Parameters,
+        /// Whether the weights of the model are copies of another dtype.
+        has_copies: bool,
+    },
+    /// The matrices of an adapter.
+    Adapter(DeviceAdapter),
 }
 
 /// The optimizer state of one device parameter, f32.
@@ -55,20 +68,31 @@ impl DeviceOptimizer {
             _ => model.weights().clone(),
         };
         let parts = Parameters::parts(model.config());
-        let moments = masters.named().zip(parts).map(|((name, weight), parts)| {
-            let is_muon = method == Method::Muon && is_hidden_matrix(name, weight.dims());
-            let second = if is_muon { None } else { Some(weight.zeros_like()?) };
-            Ok(Moments { parts, first: weight.zeros_like()?, second })
-        });
-        let moments = moments.collect::<Result<_>>()?;
-        Ok(Self { config: config.clone(), step: 0, masters, moments, has_copies })
+        let moments = moments(method, masters.named(), parts)?;
+        let learned = Learned::Weights { masters, has_copies };
+        Ok(Self { config: config.clone(), step: 0, learned, moments })
+    }
+
+    /// Zero moments for the matrices of `adapter`.
+    pub(crate) fn of_adapter(
+        method: Method,
+        config: &OptimizerConfig,
+        adapter: DeviceAdapter,
+    ) -> Result<Self> {
+        let parts = adapter.learnable().map(|(name, matrix)| vec![(name.to_owned(), matrix.dims()[0])]);
+        let moments = moments(method, adapter.learnable(), parts.collect())?;
+        Ok(Self { config: config.clone(), step: 0, learned: Learned::Adapter(adapter), moments })
     }
 
     /// Resets the moments to zero and switches to `method`; the weights stay.
-    pub(crate) fn restart(&mut self, method: Method, model: &DeviceModel) -> Result<()> {
+    pub(crate) fn restart(&mut self, method: Method) -> Result<()> {
         // The old moments are freed first: memory may not hold both.
-        self.moments.clear();
-        *self = Self::new(method, &self.config.clone(), model, Some(self.masters.clone()))?;
+        let parts = std::mem::take(&mut self.moments).into_iter().map(|of| of.parts).collect();
+        self.moments = match &self.learned {
+            Learned::Weights { masters, .. } => moments(method, masters.named(), parts),
+            Learned::Adapter(adapter) => moments(method, adapter.learnable(), parts),
+        }?;
+        self.step = 0;
         Ok(())
     }
 
@@ -78,9 +102,12 @@ impl DeviceOptimizer {
         self.step
     }
 
-    /// The weights in f32.
-    pub(crate) fn masters(&self) -> &Parameters {
-        &self.masters
+    /// Copies what is trained into the variables of `model`, from which the device's model was made.
+    pub(crate) fn write_to(&self, model: &Qwen2) -> Result<()> {
+        Ok(match &self.learned {
+            Learned::Weights { masters, .. } => masters.write_to(model),
+            Learned::Adapter(adapter) => adapter.write_to(model),
+        }?)
     }
 
     /// One step on the weights of `model`, the model the optimizer was created for. A gradient with a NaN or
@@ -92,22 +119,22 @@ impl DeviceOptimizer {
         Stride { lr, grad_clip }: Stride,
     ) -> Result<StepOutcome> {
         let kernels = model.kernels();
+        let gradients = self.learned.gradients(gradients)?;
+        let learned = self.learned.with_copies(model);
         let mut sum = 0.0;
-        for (name, gradient) in gradients.named() {
+        for ((name, ..), gradient) in learned.iter().zip(&gradients) {
             let square = adamw::sum_of_squares(kernels, gradient)?;
             if !square.is_finite() {
-                return Ok(StepOutcome::NonFinite { parameter: name.to_owned() });
+                return Ok(StepOutcome::NonFinite { parameter: (*name).to_owned() });
             }
             sum += square;
         }
         let grad_norm = f64::sqrt(sum);
         let scale = if grad_clip > 0.0 && grad_norm > grad_clip { grad_clip / grad_norm } else { 1.0 };
         self.step += 1;
-        let values = self.masters.named().zip(model.weights().named());
-        for (((name, parameter), (_, copy)), (moments, (_, gradient))) in
-            values.zip(self.moments.iter().zip(gradients.named()))
+        for (((name, parameter, copy), moments), gradient) in
+            learned.into_iter().zip(&self.moments).zip(&gradients)
         {
-            let copy = self.has_copies.then_some(copy);
             let first = &moments.first;
             let by = self.coefficients(name, scale, lr);
             match &moments.second {
@@ -120,6 +147,9 @@ impl DeviceOptimizer {
                     joined.update(gradient, scale, by.keep, lr)?;
                 }
             }
+        }
+        if let Learned::Adapter(adapter) = &self.learned {
+            adapter.apply(model.weights())?;
         }
         Ok(StepOutcome::Stepped { grad_norm })
     }
@@ -175,6 +205,43 @@ impl DeviceOptimizer {
         }
         Ok(self)
     }
+}
+
+impl Learned {
+    /// What is trained by name, with its copy in the dtype of `model` that is written with it.
+    fn with_copies<'a>(&'a self, model: &'a DeviceModel) -> Vec<(&'a str, &'a Tensor, Option<&'a Tensor>)> {
+        match self {
+            Self::Weights { masters, has_copies } => {
+                let both = masters.named().zip(model.weights().named());
+                both.map(|((name, master), (_, copy))| (name, master, has_copies.then_some(copy))).collect()
+            }
+            Self::Adapter(adapter) => {
+                adapter.learnable().map(|(name, matrix)| (name, matrix, None)).collect()
+            }
+        }
+    }
+
+    /// Its gradients in the same order, from those of the weights.
+    fn gradients(&self, of_weights: &Parameters) -> Result<Vec<Tensor>> {
+        Ok(match self {
+            Self::Weights { .. } => of_weights.named().map(|(_, gradient)| gradient.clone()).collect(),
+            Self::Adapter(adapter) => adapter.gradients(of_weights)?,
+        })
+    }
+}
+
+/// Zero moments for these parameters, which join `parts`.
+fn moments<'a>(
+    method: Method,
+    parameters: impl Iterator<Item = (&'a str, &'a Tensor)>,
+    parts: Vec<Vec<(String, usize)>>,
+) -> Result<Vec<Moments>> {
+    let zero = |((name, values), parts): ((&str, &Tensor), _)| {
+        let is_muon = method == Method::Muon && is_hidden_matrix(name, values.dims());
+        let second = if is_muon { None } else { Some(values.zeros_like()?) };
+        Ok(Moments { parts, first: values.zeros_like()?, second })
+    };
+    parameters.zip(parts).map(zero).collect()
 }
 
 impl Moments {

@@ -17,7 +17,6 @@ use crate::loss::{AdvantageSource, Loss};
 use crate::metrics::MetricsWriter;
 use crate::model::critic::Critic;
 use crate::model::load::TrainedModel;
-use crate::model::network;
 use crate::model::network::Network;
 use crate::model::policy::PolicyModel;
 use crate::model::train_state::TrainState;
@@ -62,7 +61,6 @@ impl<'a> Experiment<'a> {
     ) -> Result<(Self, Progress, Weights)> {
         let lock = RunLock::take(run)?;
         run.remove_partial()?;
-        network::check(&config.model, compute)?;
         let tasks = TaskSet::open(config)?;
         check_stages(&config.curriculum, &tasks)?;
         if let Some(folder) = &config.value.cache {

@@ -9,6 +9,7 @@
 //! Unlike on the CPU backend, a lane's logits depend on the batch by rounding: cuBLAS chooses its order of
 //! summation by the shape.
 
+mod adapter;
 mod cache;
 mod decode;
 mod parameters;
@@ -18,6 +19,7 @@ mod tests;
 
 use candle_core::Tensor;
 
+pub use crate::qwen2::gpu::adapter::DeviceAdapter;
 pub use crate::qwen2::gpu::cache::DeviceCache;
 pub use crate::qwen2::gpu::parameters::Parameters;
 pub use crate::qwen2::gpu::pass::DevicePass;
@@ -41,10 +43,19 @@ pub struct DeviceModel {
 }
 
 impl DeviceModel {
-    /// A snapshot of the weights of `model`.
+    /// A snapshot of the weights of `model`, an adapter's addition included.
     pub fn new(model: &Qwen2, compute: &Compute) -> Result<Self, LmError> {
-        let weights = Parameters::of(model, compute.dtype, &compute.device)?;
-        Self::with_weights(model.config(), compute, weights)
+        Ok(Self::with_adapter(model, compute)?.0)
+    }
+
+    /// The same, and the adapter of `model`, if it has one, to be trained.
+    pub fn with_adapter(model: &Qwen2, compute: &Compute) -> Result<(Self, Option<DeviceAdapter>), LmError> {
+        let weights = Parameters::of(&model.base(), compute.dtype, &compute.device)?;
+        let adapter = model.adapter().map(|lora| DeviceAdapter::new(model, lora, &weights)).transpose()?;
+        if let Some(adapter) = &adapter {
+            adapter.apply(&weights)?;
+        }
+        Ok((Self::with_weights(model.config(), compute, weights)?, adapter))
     }
 
     /// A model with pseudo-random weights, a function of the configuration, generated quickly on the device.

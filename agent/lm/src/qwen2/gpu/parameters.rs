@@ -145,8 +145,13 @@ impl Parameters {
         self.tensors.iter().map(|(name, tensor)| (name.as_str(), tensor))
     }
 
+    /// The parameter at a place in the order of [`named`](Self::named).
+    pub(super) fn at(&self, place: usize) -> &Tensor {
+        &self.tensors[place].1
+    }
+
     pub(super) fn layer(&self, idx: usize) -> Layer<'_> {
-        let at = |i: usize| &self.tensors[idx * LAYER.len() + i].1;
+        let at = |i: usize| self.at(idx * LAYER.len() + i);
         Layer {
             input_norm: at(0),
             qkv: at(1),
@@ -159,11 +164,11 @@ impl Parameters {
     }
 
     pub(super) fn embedding(&self) -> &Tensor {
-        &self.tensors[self.n_layers * LAYER.len()].1
+        self.at(self.n_layers * LAYER.len())
     }
 
     pub(super) fn norm(&self) -> &Tensor {
-        &self.tensors[self.n_layers * LAYER.len() + 1].1
+        self.at(self.n_layers * LAYER.len() + 1)
     }
 
     /// The matrix of the head; the embedding if they are tied.

@@ -10,6 +10,7 @@ use crate::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 use crate::engine::Engine;
 use crate::error::LmError;
 use crate::generation::sampler::Sampler;
+use crate::lora::{Lora, LoraConfig};
 use crate::qwen2::cpu::kv_cache::KvCache;
 use crate::qwen2::gpu::{DeviceCache, DeviceModel, Parameters};
 use crate::qwen2::tests::common::{
@@ -150,6 +151,70 @@ fn hidden_states_and_gradients_through_them_equal_the_cpu_backend() {
         let gradients = device.weights().zeros_like().unwrap();
         pass.backward_from(&outputs, &gradients).unwrap();
         assert_equal_gradients(&gradients, &expected, &model, &what);
+    }
+}
+
+/// A tiny model with an adapter on matrices that are joined with others and on one that is not; its B is not zero.
+fn adapted() -> Qwen2 {
+    let model = tiny(SHAPES[1]);
+    let config = LoraConfig::new(2, 3.0, &["q_proj", "v_proj", "up_proj", "down_proj"]);
+    let lora = Lora::random(&model.matrices(), &config, Seed(5)).unwrap();
+    for module in lora.modules() {
+        let values = (0..module.b.elem_count()).map(|i| 0.1 * ((i * 7 % 5) as f32 - 2.0));
+        let values = Tensor::from_iter(values, module.b.device()).unwrap();
+        module.b.set(&values.reshape(module.b.shape()).unwrap()).unwrap();
+    }
+    model.adapted(lora).unwrap()
+}
+
+#[test]
+fn an_adapter_is_added_and_has_the_gradients_of_the_cpu_backend() {
+    let model = adapted();
+    let scored = scored();
+    let (tokens, positions, targets) = (scored.tokens(), &scored.positions, &scored.targets);
+    let theirs = model.record(&tokens, positions, targets, Sampler::UNTEMPERED).unwrap();
+    let expected = theirs.backward(&loss(&theirs.stats().log_prob)).unwrap();
+    let (device, adapter) = DeviceModel::with_adapter(&model, &compute(ComputeDtype::F32)).unwrap();
+    let adapter = adapter.expect("the model has one");
+    let pass = device.record(&tokens, positions, targets, Sampler::UNTEMPERED).unwrap();
+    let log_prob = theirs.stats().log_prob.to_vec1::<f32>().unwrap();
+    assert_close(&pass.log_prob().to_vec1::<f32>().unwrap(), &log_prob, 1e-5, "log-probabilities");
+    let of_weights = device.weights().zeros_like().unwrap();
+    pass.backward(&d_log_prob(targets.len()), &of_weights).unwrap();
+    let gradients = adapter.gradients(&of_weights).unwrap();
+    assert_eq!(gradients.len(), expected.len());
+    for (((name, var), (other, _)), (ours, theirs)) in
+        model.learnable().iter().zip(adapter.learnable()).zip(gradients.iter().zip(&expected))
+    {
+        assert_eq!((name.as_str(), var.dims()), (other, ours.dims()));
+        let norm = |x: &[f32]| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        let ours = ours.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        let difference: Vec<f32> = ours.iter().zip(theirs).map(|(a, b)| a - b).collect();
+        assert!(norm(&difference) < 1e-4 * norm(theirs), "`{name}`");
+    }
+}
+
+#[test]
+fn a_trained_adapter_is_written_to_weights_and_host() {
+    for dtype in [ComputeDtype::F32, ComputeDtype::Bf16] {
+        let (model, compute) = (adapted(), compute(dtype));
+        let (device, adapter) = DeviceModel::with_adapter(&model, &compute).unwrap();
+        let adapter = adapter.expect("the model has one");
+        for (_, matrix) in adapter.learnable() {
+            matrix.slice_set(&(matrix * 1.5).unwrap(), 0, 0).unwrap();
+        }
+        let before = model.fingerprint().unwrap();
+        adapter.apply(device.weights()).unwrap();
+        assert_eq!(model.fingerprint().unwrap(), before, "the host has its own copy");
+        adapter.write_to(&model).unwrap();
+        // What is saved gives the same bits when it is loaded.
+        let loaded = DeviceModel::new(&model, &compute).unwrap();
+        for ((name, weight), (_, again)) in device.weights().named().zip(loaded.weights().named()) {
+            let values =
+                |x: &Tensor| x.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            assert_eq!(values(weight), values(again), "{dtype:?}, {name}");
+        }
+        assert_ne!(model.fingerprint().unwrap(), before);
     }
 }
 

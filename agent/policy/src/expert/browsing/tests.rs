@@ -108,6 +108,42 @@ fn hidden_criteria_do_not_matter() {
 }
 
 #[test]
+fn a_stated_option_that_the_page_lacks_is_a_reason_to_go_back() {
+    let shop = shop_for(
+        "Find me a brass desk lamp with glass base with size: tall, and color: red",
+        &["glass base"],
+    );
+    let looks_at_the_page = demonstrate(&shop, BrowsingHabits::NONE, 0);
+    assert_eq!(written(&looks_at_the_page)[2], "size tall $030 $070 yes: click[tall]");
+    let checks = BrowsingHabits { checks_options: true, ..BrowsingHabits::NONE };
+    let notes: Vec<String> =
+        demonstrate(&shop, checks, 0).turns.into_iter().map(|turn| turn.thought).collect();
+    assert_eq!(notes, ["", "", "size tall color no", "", "size tall color no", "", "size no color no"]);
+}
+
+#[test]
+fn a_second_search_leaves_the_attributes_out() {
+    let wish = "Find me a brass desk lamp with glass base with size: huge";
+    let again = BrowsingHabits { searches_again: true, ..BrowsingHabits::NONE };
+    assert_eq!(
+        written(&demonstrate(&shop_for(wish, &["glass base"]), again, 0)),
+        [
+            "search[find me a brass desk lamp with glass base with size: huge]",
+            "click[b1]",
+            "size no: click[< prev]",
+            "click[b0]",
+            "size no: click[< prev]",
+            "click[back to search]",
+            "search[brass desk lamp with size: huge]",
+            "click[b2]",
+            "size no: click[buy now]",
+        ]
+    );
+    let found = shop(&["glass base"]);
+    assert_eq!(demonstrate(&found, again, 0), demonstrate(&found, BrowsingHabits::NONE, 0));
+}
+
+#[test]
 fn habits_are_drawn() {
     let shop = shop(&["glass base"]);
     let habits =

@@ -53,6 +53,11 @@ fn flat(parameters: &Parameters) -> Vec<f32> {
     values.collect::<Vec<_>>().concat()
 }
 
+fn masters_of(optimizer: &DeviceOptimizer) -> &Parameters {
+    let Learned::Weights { masters, .. } = &optimizer.learned else { panic!("an adapter") };
+    masters
+}
+
 #[test]
 fn steps_equal_those_of_the_cpu_backend() {
     for method in [Method::Adamw, Method::Muon] {
@@ -111,7 +116,7 @@ fn saved_state_continues_to_the_same_bits_and_has_the_file_of_the_cpu_backend() 
         let mut straight = DeviceOptimizer::new(method, &config(), &device, Some(masters)).unwrap();
         straight.step(&device, &gradients(&device), STRIDE).unwrap();
         straight.save(&path("ours")).unwrap();
-        straight.masters().write_to(&model).unwrap();
+        straight.write_to(&model).unwrap();
 
         let theirs = Optimizer::load(method, &config(), model.parameters(), &path("ours")).unwrap();
         assert_eq!(theirs.steps(), 1);
@@ -126,7 +131,7 @@ fn saved_state_continues_to_the_same_bits_and_has_the_file_of_the_cpu_backend() 
         straight.step(&device, &gradients(&device), STRIDE).unwrap();
         again.step(&resumed, &gradients(&resumed), STRIDE).unwrap();
         assert_eq!(again.steps(), 2);
-        assert_eq!(flat(again.masters()), flat(straight.masters()), "{method:?}");
+        assert_eq!(flat(masters_of(&again)), flat(masters_of(&straight)), "{method:?}");
     }
     // The last file is Muon's, which has one moment of a matrix.
     let (_, device) = setup(ComputeDtype::F32);
@@ -141,7 +146,7 @@ fn a_restart_keeps_the_weights_and_forgets_the_moments() {
     let mut optimizer = DeviceOptimizer::new(Method::Muon, &config(), &device, None).unwrap();
     optimizer.step(&device, &gradients(&device), STRIDE).unwrap();
     let before = flat(device.weights());
-    optimizer.restart(Method::Adamw, &device).unwrap();
+    optimizer.restart(Method::Adamw).unwrap();
     assert_eq!((optimizer.steps(), flat(device.weights())), (0, before.clone()));
     // The first step of AdamW is the learning rate long in each direction; it updates the model's own
     // weights.
@@ -159,11 +164,11 @@ fn masters_keep_what_bf16_drops() {
         let gradients = gradients(&device);
         let gain = |parameters: &Parameters| flat(parameters)[0];
         // A gain of 1 moves by 1e-4 a step; the next bf16 below 1 is 1 − 2⁻⁸ = 0.996.
-        assert_eq!(gain(optimizer.masters()), 1.0);
+        assert_eq!(gain(masters_of(&optimizer)), 1.0);
         for _ in 0..5 {
             optimizer.step(&device, &gradients, Stride { lr: 1e-4, ..STRIDE }).unwrap();
         }
-        assert!((gain(optimizer.masters()) - 1.0).abs() > 4e-4);
+        assert!((gain(masters_of(&optimizer)) - 1.0).abs() > 4e-4);
         assert_eq!(gain(device.weights()), 1.0);
     }
 }
