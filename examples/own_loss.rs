@@ -8,13 +8,11 @@
 //! Run with `cargo run --release --example own_loss`.
 
 use std::error::Error;
-use std::sync::atomic::AtomicBool;
 
 use candle_core::{Device, Tensor, Var};
-use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
 use webshop_training::config::Config;
 use webshop_training::loss::{AdvantageSource, LogProbs, Loss, Prepared, Scored, Target, Term};
-use webshop_training::{Result, RunFolder, Silent, train_with_loss};
+use webshop_training::{Result, RunFolder, TrainOptions, train};
 
 /// What differs from the default run: no cloning, and few and small batches.
 const SETTINGS: &str = r#"
@@ -58,9 +56,8 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     let config = Config::resolve("SETTINGS", SETTINGS, &[])?;
     let folder = tempfile::tempdir()?;
     let run = RunFolder::create(folder.path(), &config)?;
-    let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom)?;
-    let summary =
-        train_with_loss(&MedianReinforce, &compute, &config, &run, &Silent, &AtomicBool::new(false))?;
+    let options = TrainOptions { loss: Some(&MedianReinforce), ..TrainOptions::default() };
+    let summary = train(&config, &run, options)?;
     let learned = summary.learned.ok_or("the run has an evaluation at its end")?;
     println!("after {} steps: {}", learned.step, learned.summary);
     Ok(())

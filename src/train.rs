@@ -9,7 +9,7 @@ use webshop_report::write_report;
 use webshop_training::config::{Config, Preset, RlMode};
 use webshop_training::sweep::shell_quoted;
 use webshop_training::{
-    Evaluation, RolloutWorkers, RunFolder, RunSummary, TrainingError, read_json, train_on, train_with_workers,
+    Evaluation, RolloutWorkers, RunFolder, RunSummary, TrainOptions, TrainingError, read_json, train,
 };
 
 use crate::args::cache::CacheArgs;
@@ -88,11 +88,9 @@ pub(crate) fn run(
     for warning in config.warnings() {
         observer.log(&format!("warning: {warning}"));
     }
-    let trained = match workers {
-        None => train_on(&compute, &config, &run, observer.as_ref(), &stop),
-        Some(workers) => train_with_workers(workers, &compute, &config, &run, observer.as_ref(), &stop),
-    };
-    let stages = match trained {
+    let (compute, stop) = (Some(&compute), Some(&*stop));
+    let options = TrainOptions { compute, observer: observer.as_ref(), stop, workers, loss: None };
+    let stages = match train(&config, &run, options) {
         Ok(stages) => stages,
         Err(interrupted @ TrainingError::Interrupted { .. }) => {
             eprintln!("{interrupted}; continue with `--resume --out {}`", out.display());

@@ -9,7 +9,7 @@ use anyhow::Result;
 use webshop_lm::device::Compute;
 use webshop_report::{write_comparison, write_report};
 use webshop_training::TrainingError;
-use webshop_training::sweep::{Changes, Comparison, ComparisonFolder, compare_on as train_arms};
+use webshop_training::sweep::{Changes, CompareOptions, Comparison, ComparisonFolder, compare as train_arms};
 
 use crate::args::cache::CacheArgs;
 use crate::ctrl_c::stop_on_ctrl_c;
@@ -35,7 +35,9 @@ pub(crate) fn compare(
     let stop = stop_on_ctrl_c("stopping after this step")?;
     let observers = Observers::default();
     let observe = |name: &str| observers.named(name);
-    match train_arms(compute, &comparison, &folder, n_jobs, &observe, &write_report, &stop) {
+    let (compute, stop) = (Some(compute), Some(&*stop));
+    let options = CompareOptions { n_jobs, compute, observe: &observe, write_report: &write_report, stop };
+    match train_arms(&comparison, &folder, options) {
         Ok(()) => (),
         Err(TrainingError::Interrupted { .. }) => {
             eprintln!("interrupted; the same command continues");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use crate::common::experiment::toy;
-use crate::common::stop::StopAfter;
+use crate::common::stop::{StopAfter, watched};
 use tempfile::TempDir;
 use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
 use webshop_lm::{Qwen2, checkpoint, lora::Lora};
@@ -14,7 +14,7 @@ use webshop_products::Seed;
 use webshop_training::config::Config;
 use webshop_training::metrics::{Metric, Phase, read_records};
 use webshop_training::{
-    GenerationOptions, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, qwen2_config, train,
+    GenerationOptions, RunFolder, TaskSet, TrainOptions, TrainedModel, TrainingError, qwen2_config, train,
     train_tokenizer,
 };
 
@@ -56,7 +56,7 @@ fn base() -> (TempDir, Config) {
 
 fn run(config: &Config, folder: &Path) -> RunFolder {
     let run = RunFolder::create(folder, config).expect("an empty folder");
-    train(config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(config, &run, TrainOptions::default()).expect("a run to the end");
     run
 }
 
@@ -120,10 +120,10 @@ fn a_stopped_run_of_an_adapter_resumes_to_the_same_bytes() {
         let stopped = RunFolder::create(&folder, &config).expect("an empty folder");
         let stop = AtomicBool::new(false);
         let observer = StopAfter::new(n_advances, &stop);
-        let error = train(&config, &stopped, &observer, &stop).expect_err("it was asked to stop");
+        let error = train(&config, &stopped, watched(&observer, &stop)).expect_err("it was asked to stop");
         assert!(matches!(error, TrainingError::Interrupted { .. }), "{error}");
         let (stopped, config) = RunFolder::resume(&folder).expect("a run was begun");
-        train(&config, &stopped, &Silent, &AtomicBool::new(false)).expect("the rest of the run");
+        train(&config, &stopped, TrainOptions::default()).expect("the rest of the run");
         assert!(bytes(&stopped) == bytes(&whole), "stopped after {n_advances}");
     }
 }
@@ -191,7 +191,7 @@ fn worked_examples_go_with_the_model() {
     // Too many for the context: refused before anything is trained.
     let (_from, config) = few_shot(1, n_tokens);
     let folder = RunFolder::create(&keep.path().join("full"), &config).expect("an empty folder");
-    let error = train(&config, &folder, &Silent, &AtomicBool::new(false)).expect_err("no room").to_string();
+    let error = train(&config, &folder, TrainOptions::default()).expect_err("no room").to_string();
     assert!(error.contains("`prompt.few_shot`") && error.contains(&n_tokens.to_string()), "{error}");
 }
 
@@ -215,6 +215,6 @@ fn a_changed_base_model_is_refused() {
     let begun = run(&config, &folder);
     let other = Qwen2::random(checkpoint::load(from.path()).expect("the base").config(), Seed(8));
     checkpoint::save(&other.expect("a valid shape"), from.path()).expect("other weights in its place");
-    let error = train(&config, &begun, &Silent, &AtomicBool::new(false)).expect_err("another base");
+    let error = train(&config, &begun, TrainOptions::default()).expect_err("another base");
     assert!(error.to_string().contains("fingerprint.json"), "{error}");
 }

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 use crate::common::cases;
-use crate::common::experiment::toy;
-use crate::common::stop::StopAfter;
+use crate::common::experiment::{on, toy};
+use crate::common::stop::{StopAfter, watched};
 use crate::fine_tuning::begun;
 use candle_core::Var;
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ use webshop_lm::{
 use webshop_products::Seed;
 use webshop_training::config::Config;
 use webshop_training::metrics::{Metric, Phase, read_records};
-use webshop_training::{RunFolder, Silent, TrainingError, qwen2_config, train, train_on};
+use webshop_training::{RunFolder, TrainOptions, TrainingError, qwen2_config, train};
 
 /// Copy tasks and demonstrations.
 const WARM_STEPS: u64 = 18;
@@ -59,7 +59,7 @@ fn second(dtype: ComputeDtype) -> Compute {
 fn whole(compute: &Compute, config: &Config) -> (TempDir, RunFolder) {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let run = RunFolder::create(&keep.path().join("run"), config).expect("an empty folder");
-    train_on(compute, config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(config, &run, on(compute)).expect("a run to the end");
     (keep, run)
 }
 
@@ -105,7 +105,7 @@ fn flat(var: &Var) -> Vec<f32> {
 fn losses_fall_as_on_the_cpu_backend() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let first = RunFolder::create(&keep.path().join("run"), &config(&[])).expect("an empty folder");
-    train(&config(&[]), &first, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config(&[]), &first, TrainOptions::default()).expect("a run to the end");
     let of = |run| metrics(run, Phase::WarmStart, Metric::TrainLoss);
     let (ours, theirs) = (of(&F32.1), of(&first));
     assert_eq!((ours.len(), theirs.len()), (WARM_STEPS as usize, WARM_STEPS as usize));
@@ -144,10 +144,12 @@ fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
         let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
         let stop = AtomicBool::new(false);
         let observer = StopAfter::new(n_advances, &stop);
-        let stopped = train_on(&compute, &config, &run, &observer, &stop).expect_err("it was asked to stop");
+        let stopped =
+            train(&config, &run, TrainOptions { compute: Some(&compute), ..watched(&observer, &stop) })
+                .expect_err("it was asked to stop");
         assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
         let (run, config) = RunFolder::resume(run.root()).expect("a run was begun");
-        train_on(&compute, &config, &run, &Silent, &AtomicBool::new(false)).expect("the rest of the run");
+        train(&config, &run, on(&compute)).expect("the rest of the run");
         for ((name, found), (_, expected)) in bytes(&run).into_iter().zip(bytes(&BF16.1)) {
             assert!(found == expected, "stopped after {n_advances}: `{name}` differs");
         }
@@ -189,13 +191,12 @@ fn the_sampler_and_the_trainer_agree_on_every_token() {
 
 #[test]
 fn a_run_is_resumed_only_on_its_own_backend() {
-    let (config, never) = (config(&[]), AtomicBool::new(false));
-    let refusal = |compute: &Compute| {
-        train_on(compute, &config, &BF16.1, &Silent, &never).expect_err("begun elsewhere").to_string()
-    };
+    let config = config(&[]);
+    let refusal =
+        |compute: &Compute| train(&config, &BF16.1, on(compute)).expect_err("begun elsewhere").to_string();
     let f32 = refusal(&second(ComputeDtype::F32));
     assert!(f32.contains("`CPU, BF16, reference kernels`, not on `CPU, F32, reference kernels`"), "{f32}");
-    let cpu = train(&config, &BF16.1, &Silent, &never).expect_err("begun elsewhere").to_string();
+    let cpu = train(&config, &BF16.1, TrainOptions::default()).expect_err("begun elsewhere").to_string();
     assert!(
         cpu.contains("not on `CPU, F32, the cpu backend`")
             && cpu.contains("the same device, dtype and kernels"),
@@ -255,9 +256,10 @@ fn an_adapter_learns_as_on_the_cpu_backend_and_resumes_to_the_same_bytes() {
         let (keep, stop) = (tempfile::tempdir().expect("a temporary folder"), AtomicBool::new(false));
         let stopped = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
         let observer = StopAfter::new(2, &stop);
-        train_on(&compute, &config, &stopped, &observer, &stop).expect_err("it was asked to stop");
+        train(&config, &stopped, TrainOptions { compute: Some(&compute), ..watched(&observer, &stop) })
+            .expect_err("it was asked to stop");
         let (stopped, config) = RunFolder::resume(stopped.root()).expect("a run was begun");
-        train_on(&compute, &config, &stopped, &Silent, &AtomicBool::new(false)).expect("the rest of the run");
+        train(&config, &stopped, on(&compute)).expect("the rest of the run");
         for name in ["metrics.jsonl", "checkpoints/last/model/adapter_model.safetensors"] {
             let [found, expected] = [&stopped, &run].map(|run| fs::read(run.root().join(name)).expect(name));
             assert!(found == expected, "{dtype:?}: `{name}` differs");

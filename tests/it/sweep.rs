@@ -16,8 +16,8 @@ use crate::common::command::{Output, answer, answered, command, path, webshop};
 use crate::common::experiment::{TOY, copy_folder, toy};
 use tempfile::TempDir;
 use webshop_report::{write_comparison, write_report};
-use webshop_training::sweep::{Changes, Comparison, ComparisonFolder, compare};
-use webshop_training::{Observer, RunFolder, Silent, TrainingError, train};
+use webshop_training::sweep::{Changes, CompareOptions, Comparison, ComparisonFolder, compare};
+use webshop_training::{Observer, RunFolder, TrainOptions, TrainingError, train};
 
 /// Two losses under two seeds.
 const TWO: &str = r#"
@@ -52,9 +52,9 @@ impl Compared {
 
 /// Makes all that is missing, and the report.
 fn finish(comparison: &Comparison, folder: &ComparisonFolder, n_jobs: usize) {
-    let never = AtomicBool::new(false);
     let n_jobs = NonZeroUsize::new(n_jobs).expect("at least one");
-    compare(comparison, folder, n_jobs, &|_| Box::new(Silent), &write_report, &never).expect("all runs");
+    let options = CompareOptions { n_jobs, ..CompareOptions::new(&write_report) };
+    compare(comparison, folder, options).expect("all runs");
     write_comparison(comparison, folder).expect("a report");
 }
 
@@ -138,7 +138,7 @@ fn a_run_of_a_comparison_is_the_run_that_is_made_alone() {
     ];
     let config = toy(&[&of_all[..], &["loss=wsft", "seed=1"]].concat());
     let run = RunFolder::create(&keep.path().join("run"), &config).expect("an empty folder");
-    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let branched = REFERENCE.folder.run("wsft", 1);
     for part in
         ["metrics.jsonl", "metrics.csv", "value.json", "judgement.json", "config.toml", "fingerprint.json"]
@@ -181,6 +181,16 @@ impl Witness {
     fn of(&self, run: &str) -> Box<dyn Observer> {
         Box::new(Self { run: run.into(), ..self.clone() })
     }
+
+    /// Makes what is missing, one run at a time.
+    fn compare(&self, comparison: &Comparison, folder: &ComparisonFolder) -> Result<(), TrainingError> {
+        let (observe, stop) = (|run: &str| self.of(run), Some(&*self.stop));
+        compare(
+            comparison,
+            folder,
+            CompareOptions { observe: &observe, stop, ..CompareOptions::new(&write_report) },
+        )
+    }
 }
 
 impl Observer for Witness {
@@ -206,10 +216,7 @@ fn an_interrupted_comparison_goes_on_to_the_same_bytes() {
     for stop_after in cases(&[3, 40, 55, 90, 115, 120], &[2, 4]) {
         let (_keep, comparison, folder) = begin(TWO);
         let witness = Witness::stopping_after(stop_after);
-        let observe = |run: &str| witness.of(run);
-        let stopped =
-            compare(&comparison, &folder, NonZeroUsize::MIN, &observe, &write_report, &witness.stop)
-                .expect_err("it was asked to stop");
+        let stopped = witness.compare(&comparison, &folder).expect_err("it was asked to stop");
         assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
         finish(&comparison, &folder, 1);
         check(folder.root(), REFERENCE.folder.root(), &format!("stopped after {stop_after}"));
@@ -220,8 +227,7 @@ fn an_interrupted_comparison_goes_on_to_the_same_bytes() {
 fn nothing_is_made_twice() {
     let (_keep, comparison, folder) = begin(TWO);
     let first = Witness::stopping_after(0);
-    compare(&comparison, &folder, NonZeroUsize::MIN, &|run| first.of(run), &write_report, &first.stop)
-        .expect("all runs");
+    first.compare(&comparison, &folder).expect("all runs");
     let stages = |of: &Witness| of.stages.lock().expect("one thread at a time").clone();
     let begun = stages(&first);
     for (stage, times) in
@@ -231,8 +237,7 @@ fn nothing_is_made_twice() {
         assert_eq!(found, times, "{stage} in {begun:?}");
     }
     let second = Witness::stopping_after(0);
-    compare(&comparison, &folder, NonZeroUsize::MIN, &|run| second.of(run), &write_report, &second.stop)
-        .expect("nothing to do");
+    second.compare(&comparison, &folder).expect("nothing to do");
     assert_eq!(stages(&second), Vec::<String>::new());
 }
 
@@ -244,16 +249,8 @@ fn a_run_of_another_configuration_is_not_taken_for_this_one() {
         // There is a seed to make, too, and it is not begun.
         let file = TWO.replacen(from, to, 1).replacen("[0, 1]", "[7, 0, 1]", 1);
         let comparison = resolve(keep.path(), &file);
-        let never = AtomicBool::new(false);
-        let error = compare(
-            &comparison,
-            &REFERENCE.folder,
-            NonZeroUsize::MIN,
-            &|_| Box::new(Silent),
-            &write_report,
-            &never,
-        )
-        .expect_err("refused");
+        let error = compare(&comparison, &REFERENCE.folder, CompareOptions::new(&write_report));
+        let error = error.expect_err("refused");
         assert!(!REFERENCE.folder.warm_start(7).exists(), "{error}");
         error.to_string().replace(&REFERENCE.folder.root().display().to_string(), "OUT")
     };

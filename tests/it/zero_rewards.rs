@@ -3,13 +3,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use crate::common::cases;
 use crate::common::experiment::{WARM_START, toy};
 use webshop_training::config::LossKind;
 use webshop_training::metrics::{Metric, read_records};
-use webshop_training::{Silent, branch_run, train};
+use webshop_training::{TrainOptions, branch_run, train};
 
 /// A loss with a group size and a refresh of V* that it accepts.
 pub(crate) fn settings_of(loss: LossKind) -> [String; 3] {
@@ -30,7 +29,7 @@ fn learned(settings: &[String]) -> (Vec<u8>, Vec<u8>, f64) {
     let config = toy(&all);
     let keep = tempfile::tempdir().expect("a temporary folder");
     let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
-    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let weights = |folder: &Path| fs::read(folder.join("model.safetensors")).expect("weights");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let skipped = records.iter().rev().find_map(|record| record.get(Metric::TrainSkippedNoSignal));

@@ -5,11 +5,11 @@
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
-use std::sync::atomic::AtomicBool;
 
 use tempfile::TempDir;
+use webshop_lm::device::Compute;
 use webshop_training::config::Config;
-use webshop_training::{RunFolder, Silent, warm_up};
+use webshop_training::{RunFolder, TrainOptions, warm_up};
 
 /// What the experiments of the tests have in common.
 pub(crate) const TOY: &str = r#"
@@ -49,7 +49,7 @@ pub(crate) fn begin(config: &Config) -> (TempDir, RunFolder) {
 /// The warm start of the small experiment, from which the runs of all losses branch.
 pub(crate) static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| {
     let (keep, run) = begin(&toy(&[]));
-    warm_up(&toy(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a warm start");
+    warm_up(&toy(&[]), &run, TrainOptions::default()).expect("a warm start");
     (keep, run)
 });
 
@@ -68,4 +68,9 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) {
             fs::copy(&path, &place).expect("a copy");
         }
     }
+}
+
+/// A run on the device of `compute`.
+pub(crate) fn on(compute: &Compute) -> TrainOptions<'_> {
+    TrainOptions { compute: Some(compute), ..TrainOptions::default() }
 }

@@ -1,7 +1,7 @@
 //! An observer that asks for a stop.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use webshop_training::Observer;
+use webshop_training::{Observer, TrainOptions};
 
 /// Asks for a stop once the work has advanced so often.
 pub(crate) struct StopAfter<'a> {
@@ -28,4 +28,9 @@ impl Observer for StopAfter<'_> {
 
     fn end(&self) {}
     fn log(&self, _line: &str) {}
+}
+
+/// A run on the CPU that `observer` sees and `stop` stops.
+pub(crate) fn watched<'a>(observer: &'a dyn Observer, stop: &'a AtomicBool) -> TrainOptions<'a> {
+    TrainOptions { observer, stop: Some(stop), ..TrainOptions::default() }
 }

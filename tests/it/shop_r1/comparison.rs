@@ -1,13 +1,10 @@
 //! A comparison of single-step and multi-turn arms.
 
 use std::fs;
-use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
 
 use super::training::config;
 use webshop_report::{write_comparison, write_report};
-use webshop_training::Silent;
-use webshop_training::sweep::{Changes, Comparison, ComparisonFolder, compare};
+use webshop_training::sweep::{Changes, CompareOptions, Comparison, ComparisonFolder, compare};
 
 #[test]
 fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
@@ -38,9 +35,7 @@ fn single_step_and_multi_turn_runs_are_compared_on_the_same_tasks() {
     let comparison = Comparison::load(&plan, &Changes::default()).expect("a valid plan");
     let made = |name: &str| {
         let folder = ComparisonFolder::new(&keep.path().join(name));
-        let never = AtomicBool::new(false);
-        compare(&comparison, &folder, NonZeroUsize::MIN, &|_| Box::new(Silent), &write_report, &never)
-            .expect("all runs");
+        compare(&comparison, &folder, CompareOptions::new(&write_report)).expect("all runs");
         let page = write_comparison(&comparison, &folder).expect("a report");
         fs::read_to_string(page.with_file_name("table.md")).expect("tables")
     };

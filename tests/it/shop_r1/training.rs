@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 use crate::common::experiment::{begin, toy};
-use crate::common::stop::StopAfter;
+use crate::common::stop::{StopAfter, watched};
 use tempfile::TempDir;
 use webshop_agent::{PromptFormat, next_action::Example, next_action::ExampleSource};
 use webshop_evaluation::Judgement;
@@ -16,7 +16,7 @@ use webshop_products::{GoalId, Seed, Split};
 use webshop_training::config::{Config, LossKind};
 use webshop_training::metrics::{Metric, Phase, Record, read_records};
 use webshop_training::{
-    RunFolder, RunSummary, Silent, Steps, TaskSet, TrainingError, branch_run, read_json, train, warm_up,
+    RunFolder, RunSummary, Steps, TaskSet, TrainOptions, TrainingError, branch_run, read_json, train, warm_up,
 };
 
 const WARM_STEPS: u64 = 155;
@@ -43,7 +43,7 @@ pub(super) fn config(more: &[&str]) -> Config {
 /// The warm start in single steps from which all runs branch.
 static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| {
     let (keep, run) = begin(&config(&[]));
-    warm_up(&config(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a warm start");
+    warm_up(&config(&[]), &run, TrainOptions::default()).expect("a warm start");
     (keep, run)
 });
 
@@ -57,14 +57,14 @@ fn branched(config: &Config) -> (TempDir, RunFolder) {
 /// A run with a warm start of its own.
 fn whole(config: &Config) -> webshop_training::Result<(TempDir, RunSummary)> {
     let (keep, run) = begin(config);
-    let summary = train(config, &run, &Silent, &AtomicBool::new(false))?;
+    let summary = train(config, &run, TrainOptions::default())?;
     Ok((keep, summary))
 }
 
 /// The steps after the warm start.
 fn learn(config: &Config) -> (TempDir, RunSummary) {
     let (keep, run) = branched(config);
-    let summary = train(config, &run, &Silent, &AtomicBool::new(false));
+    let summary = train(config, &run, TrainOptions::default());
     (keep, summary.expect("a run to the end"))
 }
 
@@ -138,10 +138,10 @@ fn completions_are_sampled_from_the_current_weights() {
 fn a_stopped_run_resumes_to_the_same_bytes() {
     let (keep, run) = branched(&config(&[]));
     let stop = AtomicBool::new(false);
-    let stopped = train(&config(&[]), &run, &StopAfter::new(2, &stop), &stop);
+    let stopped = train(&config(&[]), &run, watched(&StopAfter::new(2, &stop), &stop));
     assert!(matches!(stopped, Err(TrainingError::Interrupted { .. })), "{:?}", stopped.err());
     let (run, _) = RunFolder::resume(&keep.path().join("run")).expect("the folder of the stopped run");
-    train(&config(&[]), &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config(&[]), &run, TrainOptions::default()).expect("a run to the end");
     assert!(bytes(&keep) == bytes(&GRPO.0), "it is another run");
 }
 

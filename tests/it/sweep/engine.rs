@@ -1,10 +1,9 @@
 //! A sweep on another engine than the CPU backend.
 
 use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
-use webshop_training::sweep::compare_on;
-use webshop_training::train_on;
 
 use super::*;
+use crate::common::experiment::on;
 
 #[test]
 fn a_comparison_on_another_engine_is_of_runs_of_that_engine() {
@@ -31,16 +30,15 @@ fn a_comparison_on_another_engine_is_of_runs_of_that_engine() {
     let comparison = Comparison::load(&keep.path().join("two.toml"), &changes).expect("a valid comparison");
     let folder = ComparisonFolder::new(&keep.path().join("out"));
     let made = |kernels| {
-        let (engine, never) = (engine(kernels), AtomicBool::new(false));
-        let observe = |_: &str| -> Box<dyn Observer> { Box::new(Silent) };
-        compare_on(&engine, &comparison, &folder, NonZeroUsize::MIN, &observe, &write_report, &never)
+        let engine = engine(kernels);
+        let options = CompareOptions { compute: Some(&engine), ..CompareOptions::new(&write_report) };
+        compare(&comparison, &folder, options)
     };
     made(KernelChoice::Reference).expect("all runs");
     let branched = folder.run("wsft", 0);
     let config = comparison.arms[1].config(0);
     let run = RunFolder::create(&keep.path().join("alone"), &config).expect("an empty folder");
-    let never = AtomicBool::new(false);
-    train_on(&engine(KernelChoice::Reference), &config, &run, &Silent, &never).expect("a run to the end");
+    train(&config, &run, on(&engine(KernelChoice::Reference))).expect("a run to the end");
     for part in ["metrics.jsonl", "value.json", "judgement.json", "fingerprint.json"] {
         let bytes = |folder: &Path| fs::read(folder.join(part)).expect(part);
         assert!(bytes(run.root()) == bytes(&branched), "`{part}` differs");

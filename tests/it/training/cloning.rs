@@ -7,7 +7,7 @@ fn learned(settings: &[&str]) -> (TempDir, Vec<Record>) {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(settings);
     let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
-    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics");
     let steps = records.into_iter().filter(|one| one.phase == Phase::Learn);
     (keep, steps.filter(|one| one.get(Metric::TrainLoss).is_some()).collect())

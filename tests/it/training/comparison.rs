@@ -1,11 +1,10 @@
 //! What the runs of a comparison share, and what an interruption leaves to do.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::common::experiment::TOY;
 use webshop_report::write_report;
-use webshop_training::sweep::{Changes, Comparison, ComparisonFolder, compare};
+use webshop_training::sweep::{Changes, CompareOptions, Comparison, ComparisonFolder, compare};
 
 use super::*;
 
@@ -53,10 +52,11 @@ fn arms_share_reference_rollouts_and_reports_that_are_missing_are_written() {
     fs::write(&file, TWO_BETAS).expect("a written file");
     let comparison = Comparison::load(&file, &Changes::default()).expect("a valid comparison");
     let folder = ComparisonFolder::new(&keep.path().join("out"));
-    let (stages, never) = (Stages::default(), AtomicBool::new(false));
+    let stages = Stages::default();
     let observe = |_: &str| -> Box<dyn Observer> { Box::new(stages.clone()) };
     let all_runs = || {
-        compare(&comparison, &folder, NonZeroUsize::MIN, &observe, &write_report, &never).expect("all runs");
+        let options = CompareOptions { observe: &observe, ..CompareOptions::new(&write_report) };
+        compare(&comparison, &folder, options).expect("all runs");
         stages.take()
     };
     let begun = all_runs();

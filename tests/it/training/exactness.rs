@@ -22,7 +22,7 @@ fn a_run_that_was_stopped_and_resumed_leaves_the_same_bytes() {
         let (_keep, run) = begin(&config);
         let stop = AtomicBool::new(false);
         let observer = StopAfter::new(n_advances, &stop);
-        let stopped = train(&config, &run, &observer, &stop).expect_err("it was asked to stop");
+        let stopped = train(&config, &run, watched(&observer, &stop)).expect_err("it was asked to stop");
         assert!(matches!(stopped, TrainingError::Interrupted { .. }), "{stopped}");
         check(&Run::resumed(run.root()), &format!("stopped after {n_advances}"));
     }
@@ -70,7 +70,8 @@ fn a_run_that_was_killed_and_resumed_leaves_the_same_bytes() {
     let (keep, run) = begin(&config);
     let copies = keep.path().join("copies");
     let witness = Witness { run: run.root().into(), copies: copies.clone(), n_reports: AtomicU64::new(0) };
-    train(&config, &run, &witness, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &run, TrainOptions { observer: &witness, ..TrainOptions::default() })
+        .expect("a run to the end");
     // Six begins and ends, a report for each step and each episode for V*, five evaluations.
     assert_eq!(witness.n_reports.into_inner(), 6 + WARM_STEPS + VALUE_EPISODES + RL_STEPS + 5);
     for copy in fs::read_dir(&copies).expect("some copies") {
@@ -92,7 +93,7 @@ fn a_run_that_cannot_be_resumed_keeps_its_records() {
     fs::write(root.join("fingerprint.json"), fingerprint.replace("compact-v2", "compact-v1"))
         .expect("another");
     let (run, config) = RunFolder::resume(&root).expect("a run was begun");
-    let error = train(&config, &run, &Silent, &AtomicBool::new(false)).expect_err("refused").to_string();
+    let error = train(&config, &run, TrainOptions::default()).expect_err("refused").to_string();
     assert!(error.contains("`prompt`, the version of the prompt format"), "{error}");
     assert_eq!(fs::read_to_string(&path).expect("metrics"), records);
 }
@@ -105,7 +106,7 @@ fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static st
     let stop = AtomicBool::new(false);
     let observer = StopAfter::new(n_advances, &stop);
     let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
-    match threads.install(|| train(&config, &run, &observer, &stop)) {
+    match threads.install(|| train(&config, &run, watched(&observer, &stop))) {
         Ok(summary) => {
             let learned = summary.learned.as_ref().expect("the last evaluation");
             assert_eq!((learned.step, learned.summary.episodes), (WARM_STEPS + RL_STEPS, 8), "{more:?}");

@@ -32,7 +32,7 @@ fn names(set: &JudgedSet) -> Vec<&str> {
 #[test]
 fn a_run_is_judged_beside_its_warm_start_and_the_baselines_on_the_same_goals() {
     let (_keep, run, config) = judged(&[]);
-    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let judgement = judgement(&run);
     let sets: Vec<(&str, usize)> = judgement.sets.iter().map(|set| (&*set.name, set.shops)).collect();
     assert_eq!(sets, [("test", 1), ("fresh", 2)]);
@@ -55,11 +55,11 @@ fn a_run_is_judged_beside_its_warm_start_and_the_baselines_on_the_same_goals() {
 #[test]
 fn a_judgement_that_was_stopped_is_made_again_with_the_same_bytes() {
     let (_keep, whole, config) = judged(&[]);
-    train(&config, &whole, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &whole, TrainOptions::default()).expect("a run to the end");
     let (_keep_too, run, config) = judged(&[]);
     let stop = AtomicBool::new(false);
     // After V* and the only step, the second episode of the judgement.
-    let stopped = train(&config, &run, &StopAfter::new(VALUE_EPISODES + 1 + 2, &stop), &stop);
+    let stopped = train(&config, &run, watched(&StopAfter::new(VALUE_EPISODES + 1 + 2, &stop), &stop));
     assert!(matches!(stopped, Err(TrainingError::Interrupted { .. })), "{:?}", stopped.err());
     assert!(!run.judgement().exists() && !run.summary().exists(), "the run is not finished");
     // `warm_up` in this folder would have left a summary without the last evaluation.
@@ -76,7 +76,7 @@ fn a_judgement_that_was_stopped_is_made_again_with_the_same_bytes() {
 #[test]
 fn a_clone_is_judged_once() {
     let (_keep, run, config) = judged(&["rl.steps=0", "judgement.shops=0", "evaluation.temperature=0"]);
-    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let judgement = judgement(&run);
     assert_eq!(judgement.sets.len(), 1, "without fresh shops there are test goals only");
     // Evaluations are greedy here, so that there is nothing else to judge.

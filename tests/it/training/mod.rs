@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 use crate::common::experiment::{WARM_START, begin, copy_folder, toy};
-use crate::common::stop::StopAfter;
+use crate::common::stop::{StopAfter, watched};
 use tempfile::TempDir;
 use webshop_env::replay;
 use webshop_lm::{Qwen2, checkpoint};
@@ -31,8 +31,8 @@ use webshop_products::{Goal, Seed, Split};
 use webshop_training::config::{Config, LossKind};
 use webshop_training::metrics::{Metric, Phase, Record, read_records};
 use webshop_training::{
-    Observer, RunFolder, Silent, TaskSet, TrainedModel, TrainingError, branch_run, qwen2_config, read_json,
-    train,
+    Observer, RunFolder, TaskSet, TrainOptions, TrainedModel, TrainingError, branch_run, qwen2_config,
+    read_json, train,
 };
 
 const WARM_STEPS: u64 = 60;
@@ -52,15 +52,14 @@ impl Run {
     fn whole(config: &Config, n_threads: usize) -> Self {
         let (keep, run) = begin(config);
         let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
-        let never = AtomicBool::new(false);
-        threads.install(|| train(config, &run, &Silent, &never)).expect("a run to the end");
+        threads.install(|| train(config, &run, TrainOptions::default())).expect("a run to the end");
         Self { folder: run.root().into(), _keep: Some(keep) }
     }
 
     /// Goes on in `folder` with the configuration that lies in it, to the end.
     fn resumed(folder: &Path) -> Self {
         let (run, config) = RunFolder::resume(folder).expect("a run was begun");
-        train(&config, &run, &Silent, &AtomicBool::new(false)).expect("the rest of the run");
+        train(&config, &run, TrainOptions::default()).expect("the rest of the run");
         Self { folder: folder.into(), _keep: None }
     }
 

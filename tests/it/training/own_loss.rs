@@ -1,8 +1,7 @@
 //! A loss of the caller.
 
-use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
+use webshop_training::Result;
 use webshop_training::loss::{AdvantageSource, LogProbs, Loss, Prepared, Scored, Target, Term};
-use webshop_training::{Result, train_with_loss};
 
 use super::*;
 
@@ -39,8 +38,7 @@ fn learned(loss: &Weighted, settings: &[&str]) -> (TempDir, RunFolder, Result<()
     let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(settings);
     let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
-    let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).expect("the CPU");
-    let end = train_with_loss(loss, &compute, &config, &run, &Silent, &AtomicBool::new(false));
+    let end = train(&config, &run, TrainOptions { loss: Some(loss), ..TrainOptions::default() });
     (keep, run, end.map(drop))
 }
 

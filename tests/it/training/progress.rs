@@ -37,7 +37,8 @@ fn the_progress_of_v_star_goes_on_from_batch_to_batch() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
     let units = ValueUnits::default();
-    train(&config, &run, &units, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &run, TrainOptions { observer: &units, ..TrainOptions::default() })
+        .expect("a run to the end");
     assert_eq!(
         units.begun.into_inner().expect("one thread at a time"),
         [(32, 0, 12), (32, 12, 12), (32, 24, 8)]

@@ -85,7 +85,7 @@ fn the_best_checkpoint_is_that_of_the_best_evaluation() {
     let stop = AtomicBool::new(false);
     // Stopped after two steps, so that the best so far is known from a checkpoint.
     let observer = StopAfter::new(VALUE_EPISODES + 2, &stop);
-    let interrupted = train(&config, &run, &observer, &stop);
+    let interrupted = train(&config, &run, watched(&observer, &stop));
     assert!(matches!(interrupted, Err(TrainingError::Interrupted { .. })));
     Run::resumed(run.root());
     let records = read_records(run.root(), "validation").expect("metrics that read back");
@@ -112,7 +112,7 @@ fn forks_make_every_state_known_and_their_tokens_count_once() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(&["value.credit=state", "value.forks=2", "value.samples=2"]);
     let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
-    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let steps: Vec<&Record> = records.iter().filter(|r| r.get(Metric::ValueForkTokens).is_some()).collect();
     assert_eq!(steps.len() as u64, RL_STEPS);
@@ -141,7 +141,7 @@ fn values_that_another_run_left_behind_change_nothing_that_is_learned() {
         let mut config = toy(&["value.credit=state", "value.forks=2", "value.samples=2"]);
         config.value.cache = cache.map(Path::to_owned);
         let run = branch_run(&WARM_START.1, &keep.path().join(name), &config).expect("a branch");
-        train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+        train(&config, &run, TrainOptions::default()).expect("a run to the end");
         fs::read(run.root().join("checkpoints/last/model/model.safetensors")).expect("weights")
     };
     let alone = learned("alone", None);
@@ -155,7 +155,7 @@ fn learning_ends_when_its_tokens_are_spent() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(&["rl.max_tokens=12000", "rl.steps=50", "evaluation.every=1"]);
     let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
-    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let totals: Vec<f64> = records.iter().filter_map(|r| r.get(Metric::RolloutTokensTotal)).collect();
     let (last, before) = totals.split_last().expect("some steps");
@@ -211,7 +211,7 @@ fn ppo_learns_a_critic_and_estimates_no_v_star() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(&["rl.loss.kind=ppo", "rl.minibatches=2", "rl.epochs=2"]);
     let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
-    train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+    train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let steps: Vec<&Record> =
         records.iter().filter(|record| record.get(Metric::TrainValueLoss).is_some()).collect();
@@ -249,7 +249,7 @@ fn advantages_are_those_of_the_batch_whatever_its_minibatches() {
         let keep = tempfile::tempdir().expect("a temporary folder");
         let config = toy(&["rl.steps=1", minibatches]);
         let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
-        train(&config, &run, &Silent, &AtomicBool::new(false)).expect("a run to the end");
+        train(&config, &run, TrainOptions::default()).expect("a run to the end");
         let records = read_records(run.root(), "test").expect("metrics that read back");
         let step = records.into_iter().find(|record| record.get(Metric::TrainAdvMean).is_some());
         let step = step.expect("a step of reinforcement learning");

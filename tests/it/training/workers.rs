@@ -4,8 +4,7 @@ use std::error::Error;
 use std::sync::Mutex;
 
 use webshop_agent::Episode;
-use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
-use webshop_training::{EpisodeRequest, RolloutWorker, RolloutWorkers, train_with_workers};
+use webshop_training::{EpisodeRequest, RolloutWorker, RolloutWorkers};
 
 use super::*;
 
@@ -44,8 +43,7 @@ impl RolloutWorkers for InHalves {
 }
 
 fn trained(config: &Config, run: &RunFolder, workers: &dyn RolloutWorkers) -> Result<(), TrainingError> {
-    let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).expect("the CPU");
-    train_with_workers(workers, &compute, config, run, &Silent, &AtomicBool::new(false)).map(drop)
+    train(config, run, TrainOptions { workers: Some(workers), ..TrainOptions::default() }).map(drop)
 }
 
 #[test]

@@ -52,7 +52,5 @@ pub use crate::setup::limits::qwen2_config;
 pub use crate::setup::open_shop::{open_catalog_source, open_shop, read_catalog};
 pub use crate::setup::tokenizer::train_tokenizer;
 pub use crate::trainer::rollout_workers::{EpisodeRequest, RolloutWorker, RolloutWorkers};
-pub use crate::trainer::{
-    Evaluation, RunSummary, train, train_on, train_with_loss, train_with_workers, warm_up, warm_up_on,
-};
+pub use crate::trainer::{Evaluation, RunSummary, TrainOptions, train, warm_up};
 pub use crate::value::{GoalValue, ValueTable};

@@ -2,7 +2,7 @@
 //!
 //! [`LossConfig`] is one variant per loss; a parameter that the kind does not have is an unknown key. The
 //! parameters are the fields of the loss itself, so that a new loss is one file in `loss`, and one [`LossKind`] and one
-//! variant with their arms here. [`train_with_loss`](crate::train_with_loss) trains with a loss that is not here.
+//! variant with their arms here. [`TrainOptions::loss`](crate::TrainOptions) trains with a loss that is not here.
 
 use std::fmt;
 

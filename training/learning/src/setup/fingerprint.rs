@@ -36,7 +36,7 @@ pub struct Fingerprint {
     /// Digest of the examples of `shop_r1.data`; empty without a file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub examples: String,
-    /// Name of a loss that the configuration does not have ([`train_with_loss`](crate::train_with_loss)); empty without
+    /// Name of a loss that the configuration does not have ([`TrainOptions::loss`](crate::TrainOptions)); empty without
     /// one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub loss: String,

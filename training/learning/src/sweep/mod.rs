@@ -15,4 +15,4 @@ pub use crate::run::episodes::EpisodeOutcome;
 pub use crate::sweep::changes::{Changes, Variation, shell_quoted};
 pub use crate::sweep::outcome::{ArmOutcome, RunOutcome, read_outcomes};
 pub use crate::sweep::plan::{Arm, Comparison};
-pub use crate::sweep::run::{ComparisonFolder, compare, compare_on};
+pub use crate::sweep::run::{CompareOptions, ComparisonFolder, compare};

@@ -9,14 +9,14 @@ use webshop_lm::device::Compute;
 
 use crate::config::{Config, KeyDifference};
 use crate::error::{Result, TrainingError};
-use crate::observer::Observer;
+use crate::observer::{Observer, Silent};
 use crate::run::atomic::read_json;
 use crate::run::branch::{branch_run, warm_start_differences};
 use crate::run::folder::RunFolder;
 use crate::setup::fingerprint::Fingerprint;
 use crate::sweep::plan::{Arm, Comparison};
 use crate::sweep::queue::work_off;
-use crate::trainer::{RunSummary, cpu, train_on, warm_up_on};
+use crate::trainer::{RunSummary, TrainOptions, compute_or_cpu, train, warm_up};
 
 /// The folder of a comparison: its runs, shared values and report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,34 +98,44 @@ fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Trains the missing runs of `comparison` in `folder`, `n_jobs` at a time, each on its share of the threads.
-/// `observe` creates the observer of the named run; `write_report` writes the report of a finished run. When
-/// `stop` is set, the running runs write a checkpoint and [`TrainingError::Interrupted`] is returned; another
-/// call continues them. The runs have the same bytes for any number of jobs and threads and any interruption.
+/// What a comparison is made with besides its plan.
+#[derive(Clone, Copy)]
+pub struct CompareOptions<'a> {
+    /// Runs at a time, each on its share of the threads.
+    pub n_jobs: NonZeroUsize,
+    /// Device, dtype and kernels; `None` for the CPU backend. Runs that were begun with others are refused.
+    pub compute: Option<&'a Compute>,
+    /// Creates the observer of the named run.
+    pub observe: &'a (dyn Fn(&str) -> Box<dyn Observer> + Sync),
+    /// Writes the report of a finished run.
+    pub write_report: &'a (dyn Fn(&RunFolder) -> Result<PathBuf> + Sync),
+    /// Once it is set, the running runs write a checkpoint and [`TrainingError::Interrupted`] is returned; another call
+    /// continues them. Set by a run that fails.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl<'a> CompareOptions<'a> {
+    /// One run at a time on the CPU, without anything else.
+    pub fn new(write_report: &'a (dyn Fn(&RunFolder) -> Result<PathBuf> + Sync)) -> Self {
+        let n_jobs = NonZeroUsize::MIN;
+        Self { n_jobs, compute: None, observe: &|_| Box::new(Silent), write_report, stop: None }
+    }
+}
+
+/// Trains the missing runs of `comparison` in `folder`. The runs have the same bytes for any number of jobs and threads
+/// and any interruption.
 ///
-/// Fails before any training if the folder has a run with another configuration; the error names the key.
+/// # Errors
+/// Before any training if the folder has a run with another configuration; the error names the key.
 pub fn compare(
     comparison: &Comparison,
     folder: &ComparisonFolder,
-    n_jobs: NonZeroUsize,
-    observe: &(dyn Fn(&str) -> Box<dyn Observer> + Sync),
-    write_report: &(dyn Fn(&RunFolder) -> Result<PathBuf> + Sync),
-    stop: &AtomicBool,
+    options: CompareOptions<'_>,
 ) -> Result<()> {
-    compare_on(&cpu()?, comparison, folder, n_jobs, observe, write_report, stop)
-}
-
-/// Like [`compare`], on the device of `compute`. Runs that were begun on another are refused.
-pub fn compare_on(
-    compute: &Compute,
-    comparison: &Comparison,
-    folder: &ComparisonFolder,
-    n_jobs: NonZeroUsize,
-    observe: &(dyn Fn(&str) -> Box<dyn Observer> + Sync),
-    write_report: &(dyn Fn(&RunFolder) -> Result<PathBuf> + Sync),
-    stop: &AtomicBool,
-) -> Result<()> {
-    let work = Work { compute, comparison, folder, observe, write_report, stop };
+    let (compute, never) = (compute_or_cpu(options.compute)?, AtomicBool::new(false));
+    let CompareOptions { n_jobs, observe, write_report, stop, .. } = options;
+    let stop = stop.unwrap_or(&never);
+    let work = Work { compute: &compute, comparison, folder, observe, write_report, stop };
     work.check()?;
     let n_seeds = comparison.seeds.len();
     // The warm starts first, then arm by arm: neighbours in the queue have different seeds, so that the
@@ -224,6 +234,11 @@ impl Work<'_> {
         config
     }
 
+    fn options<'o>(&'o self, observer: &'o dyn Observer) -> TrainOptions<'o> {
+        let (compute, stop) = (Some(self.compute), Some(self.stop));
+        TrainOptions { compute, observer, stop, ..TrainOptions::default() }
+    }
+
     fn warm_start(&self, seed: u64) -> Result<()> {
         let config = self.comparison.warm_start(seed);
         let run = match self.begun_warm_start(seed)? {
@@ -234,7 +249,7 @@ impl Work<'_> {
             None => RunFolder::create(&self.folder.warm_start(seed), &config)?,
         };
         let observer = (self.observe)(&format!("warm start, seed {seed}"));
-        warm_up_on(self.compute, &config, &run, observer.as_ref(), self.stop).map(drop)
+        warm_up(&config, &run, self.options(observer.as_ref())).map(drop)
     }
 
     fn run(&self, arm: &Arm, seed: u64) -> Result<()> {
@@ -254,7 +269,7 @@ impl Work<'_> {
         };
         run.save_command(&self.comparison.command(arm, seed))?;
         let observer = (self.observe)(&format!("{}, seed {seed}", arm.name));
-        train_on(self.compute, &config, &run, observer.as_ref(), self.stop)?;
+        train(&config, &run, self.options(observer.as_ref()))?;
         (self.write_report)(&run).map(drop)
     }
 }

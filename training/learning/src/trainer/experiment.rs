@@ -27,6 +27,7 @@ use crate::run::checkpoint::names::{CRITIC, MODEL, OPTIMIZER};
 use crate::run::folder::{REFERENCE, RunFolder, step_name};
 use crate::run::lock::RunLock;
 use crate::setup::fingerprint::{Fingerprint, fingerprint};
+use crate::trainer::options::TrainOptions;
 use crate::trainer::progress::{Progress, TrainerState};
 use crate::trainer::rollout_workers;
 use crate::trainer::rollout_workers::RolloutWorkers;
@@ -56,8 +57,7 @@ impl<'a> Experiment<'a> {
         compute: &'a Compute,
         config: &'a Config,
         run: &'a RunFolder,
-        observer: &'a dyn Observer,
-        own_loss: Option<&'a dyn Loss>,
+        options: TrainOptions<'a>,
     ) -> Result<(Self, Progress, Weights)> {
         let lock = RunLock::take(run)?;
         run.remove_partial()?;
@@ -78,9 +78,9 @@ impl<'a> Experiment<'a> {
                 (TrainerState::new(), policy, Weights { train_state, critic })
             }
         };
-        let (workers, _lock) = (None, lock);
+        let TrainOptions { observer, workers, loss: own_loss, .. } = options;
         let experiment =
-            Self { config, compute, run, observer, tasks, recorded, policy, workers, own_loss, _lock };
+            Self { config, compute, run, observer, tasks, recorded, policy, workers, own_loss, _lock: lock };
         // A refused run keeps all its records.
         experiment.keep_fingerprint(state.step)?;
         // A run may be killed between writing a checkpoint and linking it.
@@ -285,7 +285,6 @@ mod tests {
 
     use super::*;
     use crate::config::CurriculumConfig;
-    use crate::observer::Silent;
     use crate::trainer::multi_turn::MultiTurn;
     use crate::trainer::task_source::TaskSource;
 
@@ -308,7 +307,7 @@ mod tests {
             let config = Config::resolve("test", "", &keys(loss)).unwrap();
             let folder = tempfile::tempdir().unwrap();
             let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
-            let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent, None).unwrap();
+            let (ex, ..) = Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
             let n_training = ex.tasks.training().len();
             let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
             let per_product = config.rl.goals_per_product;
@@ -333,13 +332,13 @@ mod tests {
     #[test]
     fn the_parts_that_changed_are_named_when_a_run_is_resumed() {
         let (_folder, config, run, compute) = small_run();
-        Experiment::open(&compute, &config, &run, &Silent, None).unwrap();
+        Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
         let path = run.fingerprint();
         let mut begun: Fingerprint = read_json(&path).unwrap();
         begun.rewards.push('x');
         begun.compute.push('x');
         write_json(&path, &begun).unwrap();
-        let Err(error) = Experiment::open(&compute, &config, &run, &Silent, None) else {
+        let Err(error) = Experiment::open(&compute, &config, &run, TrainOptions::default()) else {
             panic!("the fingerprint differs")
         };
         let problem = "these changed since the run began, so that it cannot be resumed: `rewards`, the version of the \
@@ -350,7 +349,7 @@ mod tests {
     #[test]
     fn no_two_episodes_of_a_step_are_equal() {
         let (_folder, config, run, compute) = small_run();
-        let (ex, ..) = Experiment::open(&compute, &config, &run, &Silent, None).unwrap();
+        let (ex, ..) = Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
         let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
         // A step that draws its first goal twice.
         let goals = [0, 1, 0].map(|place| source.tasks.training()[place]);
@@ -377,7 +376,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
         let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
-        let Err(error) = Experiment::open(&compute, &config, &run, &Silent, None) else {
+        let Err(error) = Experiment::open(&compute, &config, &run, TrainOptions::default()) else {
             panic!("the last stage has no goal")
         };
         assert_eq!(

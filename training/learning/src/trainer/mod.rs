@@ -37,6 +37,7 @@ mod forks;
 mod frozen;
 mod judgement;
 mod multi_turn;
+mod options;
 mod progress;
 mod reference;
 mod rl;
@@ -53,26 +54,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 use webshop_evaluation::Summary;
 use webshop_evaluation::next_action::NextActionScores;
-use webshop_lm::device::{Compute, DeviceRequest, KernelChoice};
 
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
 use crate::loss::step::CriticGradient;
-use crate::loss::{AdvantageSource, Loss};
 use crate::metrics::{Metric, Phase, Record};
 use crate::model::critic::Critic;
 use crate::model::gradient::Gradients;
 use crate::model::network::Network;
 use crate::model::train_state::TrainState;
-use crate::observer::Observer;
 use crate::optimizer::{StepOutcome, Stride};
 use crate::run::atomic::{read_json, write_atomically, write_json};
 use crate::run::checkpoint::names::{CONFIG, CRITIC, MODEL, OPTIMIZER};
 use crate::run::folder::RunFolder;
 use crate::trainer::experiment::{Experiment, Weights, has_critic};
+pub use crate::trainer::options::TrainOptions;
+pub(crate) use crate::trainer::options::compute_or_cpu;
 use crate::trainer::progress::Progress;
 use crate::trainer::reference::ReferencePolicy;
-use crate::trainer::rollout_workers::RolloutWorkers;
 
 /// Added to the optimizer step to address the draws of an evaluation; runs have fewer steps.
 const EVALUATION_STEP: u64 = 1 << 40;
@@ -124,92 +123,19 @@ pub struct Evaluation {
     pub next_action: Option<NextActionScores>,
 }
 
-/// Runs the experiment of `config` in `run` on the CPU, from its last checkpoint if it has one, and judges it. If
-/// `stop` is set, the run writes a checkpoint after the current step and returns [`TrainingError::Interrupted`]; a
-/// judgement is made again when the run is resumed.
-pub fn train(
-    config: &Config,
-    run: &RunFolder,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> Result<RunSummary> {
-    train_on(&cpu()?, config, run, observer, stop)
-}
-
-/// Like [`train`], on the device of `compute`. A run can be resumed only with the device, dtype and kernels
-/// that it was started with.
-pub fn train_on(
-    compute: &Compute,
-    config: &Config,
-    run: &RunFolder,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> Result<RunSummary> {
-    train_by(Calls::default(), compute, config, run, observer, stop)
-}
-
-/// Like [`train_on`], with a loss of the caller in place of `rl.loss`. The run's `config.toml` does not have it: a run is
-/// resumed with the same loss, and `fingerprint.json` has its name.
+/// Runs the experiment of `config` in `run`, from its last checkpoint if it has one, and judges it. A judgement that
+/// was interrupted is made again when the run is resumed.
 ///
-/// Fails before any work if the loss or `rl.loss` needs a critic, and if the loss compares the episodes of a group with
-/// `rl.group_size` below 2.
-pub fn train_with_loss(
-    loss: &dyn Loss,
-    compute: &Compute,
-    config: &Config,
-    run: &RunFolder,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> Result<RunSummary> {
-    let problem = match loss.advantage_source() {
-        AdvantageSource::Critic => "needs a critic, which only `ppo` has",
-        _ if config.rl.loss.with_critic().is_some() => "has no critic; `rl.loss.kind` must not be `ppo`",
-        AdvantageSource::Group if config.rl.group_size < 2 => {
-            "compares rollouts of the same goal; set `rl.group_size` to 2 or more"
-        }
-        _ => {
-            return train_by(Calls { loss: Some(loss), workers: None }, compute, config, run, observer, stop);
-        }
-    };
-    Err(TrainingError::InvalidBatch { loss: loss.name(), problem: problem.into() })
-}
-
-/// Like [`train`], with training episodes that `workers` make.
-///
-/// Fails before any work for single steps and for curricula over the size of shops.
-pub fn train_with_workers(
-    workers: &dyn RolloutWorkers,
-    compute: &Compute,
-    config: &Config,
-    run: &RunFolder,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> Result<RunSummary> {
-    rollout_workers::check(config, compute)?;
-    train_by(Calls { workers: Some(workers), loss: None }, compute, config, run, observer, stop)
-}
-
-/// What a caller provides besides the configuration.
-#[derive(Clone, Copy, Default)]
-struct Calls<'a> {
-    workers: Option<&'a dyn RolloutWorkers>,
-    loss: Option<&'a dyn Loss>,
-}
-
-fn train_by(
-    calls: Calls<'_>,
-    compute: &Compute,
-    config: &Config,
-    run: &RunFolder,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> Result<RunSummary> {
-    let (mut experiment, progress, weights) = Experiment::open(compute, config, run, observer, calls.loss)?;
-    experiment.workers = calls.workers;
+/// # Errors
+/// Before any work if `options` do not fit `config`; [`TrainingError::Interrupted`] if the run was stopped.
+pub fn train(config: &Config, run: &RunFolder, options: TrainOptions<'_>) -> Result<RunSummary> {
+    let (compute, never) = (compute_or_cpu(options.compute)?, AtomicBool::new(false));
+    options.check(config, &compute)?;
+    let (experiment, progress, weights) = Experiment::open(&compute, config, run, options)?;
     if let Some(summary) = RunSummary::of(run)?.filter(|summary| summary.learned.is_some()) {
         return Ok(summary);
     }
-    let mut trainer = Trainer::new(&experiment, progress, weights, stop);
+    let mut trainer = Trainer::new(&experiment, progress, weights, options.stop.unwrap_or(&never));
     trainer.warm_up()?;
     rl::run(&mut trainer)?;
     if trainer.progress.state.summary.learned.is_none() {
@@ -228,33 +154,14 @@ fn train_by(
 
 /// Like [`train`], up to the checkpoint at the end of the warm start, which [`crate::branch_run`] copies to
 /// other runs.
-pub fn warm_up(
-    config: &Config,
-    run: &RunFolder,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> Result<RunSummary> {
-    warm_up_on(&cpu()?, config, run, observer, stop)
-}
-
-/// Like [`warm_up`], on the device of `compute`.
-pub fn warm_up_on(
-    compute: &Compute,
-    config: &Config,
-    run: &RunFolder,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> Result<RunSummary> {
-    let (experiment, progress, weights) = Experiment::open(compute, config, run, observer, None)?;
-    let mut trainer = Trainer::new(&experiment, progress, weights, stop);
+pub fn warm_up(config: &Config, run: &RunFolder, options: TrainOptions<'_>) -> Result<RunSummary> {
+    let (compute, never) = (compute_or_cpu(options.compute)?, AtomicBool::new(false));
+    options.check(config, &compute)?;
+    let (experiment, progress, weights) = Experiment::open(&compute, config, run, options)?;
+    let mut trainer = Trainer::new(&experiment, progress, weights, options.stop.unwrap_or(&never));
     trainer.warm_up()?;
     write_json(&run.summary(), &trainer.progress.state.summary)?;
     Ok(trainer.progress.state.summary)
-}
-
-/// The device of functions that name none.
-pub(crate) fn cpu() -> Result<Compute> {
-    Ok(Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom)?)
 }
 
 /// A run in progress. On a device, the weights of `ex.policy` are those of the last save; `train_state` has

@@ -1,7 +1,7 @@
 //! Training episodes that are made in other processes or on other machines.
 //!
 //! An episode depends on the configuration, the weights and its coordinates, and on nothing else. So
-//! [`train_with_workers`](crate::train_with_workers) asks [`RolloutWorkers`] for the episodes of each batch and for the
+//! [`train`](crate::train) asks [`RolloutWorkers`], if it is given some, for the episodes of each batch and for the
 //! rollouts of the reference, and learns from what they return; a [`RolloutWorker`] makes the episodes of a request in
 //! its process. The run has the bytes of a run without workers if all processors compute the same bits.
 //!
