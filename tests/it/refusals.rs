@@ -249,6 +249,7 @@ fn rollout() {
         row(&["rule", "--episodes", "10", "--split-rule", "paper", "--catalog", CORNER_SHOP]);
         row(&["rule", "--base-url", "http://127.0.0.1:9/v1", "--model", "parrot"]);
         row(&["rule", "--max-steps", "0"]);
+        row(&["lm", "--checkpoint", "base", "--catalog", CORNER_SHOP, "--max-context", "99999"]);
         let dir = temporary();
         let out = dir.path().join("episodes.jsonl");
         let none = ["rollout", "--policy", "rule", "--episodes", "0", "--out", path(&out)];
