@@ -1,8 +1,9 @@
 //! The optimizer on the device of the model: the equations of [`super`], without copies to the host.
 //!
 //! Master weights and moments are f32; the weights of a bf16 model are written from the masters in the same
-//! step. Of a model with an adapter the adapter's matrices are trained, and the weights are written from them. The host waits for the global norm of the gradient only. Joined moments are split on saving and
-//! named as on the cpu backend, so that both backends write the same file.
+//! step. Of a model with an adapter the adapter's matrices are trained, and the weights are written from them. The host
+//! waits for the global norm of the gradient only. Joined moments are split on saving and named as on the cpu backend, so
+//! that both backends write the same file.
 
 pub(crate) mod muon;
 #[cfg(test)]
