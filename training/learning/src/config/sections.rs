@@ -251,14 +251,7 @@ impl Default for PromptConfig {
 
 impl Default for WarmStartConfig {
     fn default() -> Self {
-        let BrowsingHabits {
-            by_pairs,
-            reads_features,
-            puts_back,
-            heeds_notes,
-            checks_options,
-            searches_again,
-        } = BrowsingHabits::default();
+        let habits = BrowsingHabits::default();
         Self {
             copy_task_steps: 0,
             copy_task_repeats: 0.0,
@@ -271,12 +264,12 @@ impl Default for WarmStartConfig {
             filtered_share: 1.0,
             page_weight: 0.0,
             reading_task_share: 0.25,
-            by_pairs,
-            reads_features,
-            puts_back,
-            heeds_notes,
-            checks_options,
-            searches_again,
+            by_pairs: habits.by_pairs,
+            reads_features: habits.reads_features,
+            puts_back: habits.puts_back,
+            heeds_notes: habits.heeds_notes,
+            checks_options: habits.checks_options,
+            searches_again: habits.searches_again,
             thinking_share: 0.45,
             rejection_share: 0.7,
             optimizer: Method::Muon,

@@ -115,7 +115,7 @@ pub struct CompareOptions<'a> {
 }
 
 impl<'a> CompareOptions<'a> {
-    /// One run at a time on the CPU, without anything else.
+    /// One run at a time on the CPU backend, silent, which nothing stops.
     pub fn new(write_report: &'a (dyn Fn(&RunFolder) -> Result<PathBuf> + Sync)) -> Self {
         let n_jobs = NonZeroUsize::MIN;
         Self { n_jobs, compute: None, observe: &|_| Box::new(Silent), write_report, stop: None }

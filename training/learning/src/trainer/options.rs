@@ -11,7 +11,7 @@ use crate::loss::{AdvantageSource, Loss};
 use crate::observer::{Observer, Silent};
 use crate::trainer::rollout_workers::{self, RolloutWorkers};
 
-/// What a run is made with besides its configuration. The default is the CPU, without anything else.
+/// What a run is made with besides its configuration. By default it is on the CPU backend and silent, and nothing stops it.
 #[derive(Clone, Copy)]
 pub struct TrainOptions<'a> {
     /// Device, dtype and kernels; `None` for the CPU backend. A run can be resumed only with the same.
@@ -25,7 +25,8 @@ pub struct TrainOptions<'a> {
     /// `fingerprint.json` has its name. Refused if it or `rl.loss` needs a critic, and if it compares the episodes of a
     /// group with `rl.group_size` below 2.
     pub loss: Option<&'a dyn Loss>,
-    /// Make the training episodes. Refused for single steps, for curricula over the size of shops, and with a `compute`.
+    /// Make the training episodes. Refused for single steps, for curricula over the size of shops, and on
+    /// other backends than the CPU's.
     pub workers: Option<&'a dyn RolloutWorkers>,
 }
 
