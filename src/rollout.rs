@@ -117,6 +117,7 @@ pub(crate) fn run(mut args: RolloutArgs) -> anyhow::Result<ExitCode> {
         PolicyName::NamedOptions => run_policy(&mut NamedOptionsPolicy),
         PolicyName::NamedPairs => run_policy(&mut CandidatePolicy::named_pairs()),
         PolicyName::NamedFeatures => run_policy(&mut CandidatePolicy::named_features()),
+        PolicyName::StatedOptions => run_policy(&mut ExpertPolicy::stated_options(RESULTS_PER_PAGE)),
         PolicyName::Expert => run_policy(&mut ExpertPolicy::thinking(RESULTS_PER_PAGE)),
         PolicyName::BrowsingExpert => {
             let seed = Seed(args.episodes.seed);

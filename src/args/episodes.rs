@@ -134,6 +134,9 @@ pub(crate) enum PolicyName {
     /// As `named-pairs`, but reads features and description before it buys, and puts a product back that
     /// lacks a required attribute
     NamedFeatures,
+    /// Opens results in the order of the page until one has a named value for each option and every value that the
+    /// instruction states as `name: value`; searches again if neither of the first two has
+    StatedOptions,
     /// Demonstrates: knows the hidden goal, reads titles and prices only, buys if that is a success
     Expert,
     /// Demonstrates: knows the instruction and the pages; reads the features of half

@@ -27,9 +27,10 @@ pub(crate) fn run(address: &str, policy: PolicyName, args: &EpisodesArgs) -> any
         PolicyName::Random => return run_policy(&site, &RandomPolicy::new(Seed(args.seed)), args),
         PolicyName::Rule => return run_policy(&site, &RulePolicy, args),
         PolicyName::NamedOptions => return run_policy(&site, &NamedOptionsPolicy, args),
-        PolicyName::NamedPairs | PolicyName::NamedFeatures | PolicyName::BrowsingExpert => {
-            "it reads titles and prices, which a site does not mark as such"
-        }
+        PolicyName::NamedPairs
+        | PolicyName::NamedFeatures
+        | PolicyName::StatedOptions
+        | PolicyName::BrowsingExpert => "it reads titles and prices, which a site does not mark as such",
         PolicyName::Oracle | PolicyName::Expert => "it reads the hidden goal, which a site does not send",
         PolicyName::Lm | PolicyName::Remote => "it needs a shop of this program, not the pages of a site",
         PolicyName::LongestTitle

@@ -10,7 +10,8 @@ use super::*;
 use crate::common::command::{answer, path};
 
 /// The policies that know no more than the pages, and those that know the goal.
-const RULES: [&str; 6] = ["random", "rule", "all-options", "named-options", "named-pairs", "named-features"];
+const RULES: [&str; 7] =
+    ["random", "rule", "all-options", "named-options", "named-pairs", "named-features", "stated-options"];
 const KNOWING: [&str; 2] = ["expert", "oracle"];
 
 /// The small experiment with a judgement, from the common warm start.

@@ -2,9 +2,9 @@
 //!
 //! [`baselines`] runs policies without a model and returns one [`Baseline`] each, from the least to the most that they
 //! know: a random policy, three that read no more than the instruction and labels (`rule`, `all-options`,
-//! `named-options`), two that read pages (`named-pairs`, `named-features`), the demonstrator of a clone, if it reads
-//! pages too (`browsing-expert`), and two that know the goal (`expert`, `oracle`). A learner that does not pass
-//! `named-features` has learned less than a rule can say.
+//! `named-options`), three that read pages (`named-pairs`, `named-features`, `stated-options`), the demonstrator of a
+//! clone, if it reads pages too (`browsing-expert`), and two that know the goal (`expert`, `oracle`). A learner that does
+//! not pass the best of the three has learned less than a rule can say.
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::{
@@ -73,13 +73,14 @@ pub fn baselines(tasks: &[Task], config: BaselineConfig, evaluated: &Outcomes) -
         let expert = ExpertPolicy::browsing(config.results_shown, habits, config.seed);
         Box::new(expert) as Box<dyn Policy>
     });
-    let reading: [Box<dyn Policy>; 6] = [
+    let reading: [Box<dyn Policy>; 7] = [
         Box::new(RandomPolicy::new(config.seed)),
         Box::new(RulePolicy),
         Box::new(ExploitPolicy::AllOptions),
         Box::new(NamedOptionsPolicy),
         Box::new(CandidatePolicy::named_pairs()),
         Box::new(CandidatePolicy::named_features()),
+        Box::new(ExpertPolicy::stated_options(config.results_shown)),
     ];
     let knowing: [Box<dyn Policy>; 2] =
         [Box::new(ExpertPolicy::thinking(config.results_shown)), Box::new(OraclePolicy)];
@@ -188,14 +189,14 @@ mod tests {
             BaselineConfig { max_steps: 15, results_shown: 10, browsing: Some(habits), seed: Seed(0) };
         let found = baselines(&both, config, &all_succeed(&both)).unwrap();
         let names: Vec<&str> = found.iter().map(|of| of.policy.as_str()).collect();
-        assert_eq!(names[5..], ["named-features", "browsing-expert", "expert", "oracle"]);
+        assert_eq!(names[6..], ["stated-options", "browsing-expert", "expert", "oracle"]);
         for of in &found {
             let products = n_products(&one) + n_products(&other);
             assert_eq!((of.summary.episodes, of.summary.products), (24, Some(products)), "{}", of.policy);
         }
         // The expert reads instructions and pages: it is between chance and the oracle.
         let rate = |at: usize| found[at].summary.success_rate;
-        assert!(rate(0) < rate(6) && rate(6) < 1.0, "{}", rate(6));
+        assert!(rate(0) < rate(7) && rate(7) < 1.0, "{}", rate(7));
     }
 
     #[test]
@@ -212,6 +213,7 @@ mod tests {
             "named-options",
             "named-pairs",
             "named-features",
+            "stated-options",
             "expert",
             "oracle",
         ];
@@ -224,10 +226,10 @@ mod tests {
             assert!((difference + of.summary.success_rate - 1.0).abs() < 1e-12, "{}", of.policy);
         }
         let table = baselines_table(&[("clone", &oracle.summary)], &found).text();
-        assert_eq!(table.lines().count(), 10);
+        assert_eq!(table.lines().count(), 11);
         assert!(table.lines().last().unwrap().ends_with("+0.0 [+0.0, +0.0]"), "{table}");
         let by_product = by_product_table(&[("clone", &oracle.summary)], &found);
-        assert_eq!(by_product.rows.len(), 9);
+        assert_eq!(by_product.rows.len(), 10);
         for (row, of) in by_product.rows[1..].iter().zip(&found) {
             let (rate, difference) = (of.summary.by_product.unwrap(), of.difference_by_product.unwrap().mean);
             assert!(row[1].starts_with(&percent(rate.success_rate)), "{row:?}");

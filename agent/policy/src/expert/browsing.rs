@@ -86,6 +86,10 @@ impl BrowsingHabits {
         searches_again: false,
     };
 
+    /// Those of the rule `stated-options`: products are opened in the order of the page, stated options are checked, a
+    /// second search follows, and no features are read. Nothing is left to draws.
+    pub const STATED_OPTIONS: Self = Self { checks_options: true, searches_again: true, ..Self::NONE };
+
     /// Share of the products with this note, by its last word, that are put back.
     fn puts_back_after(&self, verdict: &str) -> f64 {
         let heeded = if verdict == "no" { self.heeds_notes } else { 0.0 };

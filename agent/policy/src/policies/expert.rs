@@ -27,6 +27,7 @@ pub struct ExpertPolicy {
 enum Demonstrator {
     Thinking,
     Browsing(BrowsingHabits, Seed),
+    StatedOptions,
 }
 
 impl ExpertPolicy {
@@ -41,18 +42,27 @@ impl ExpertPolicy {
         Self { demonstrator: Demonstrator::Browsing(habits, seed), results_shown, lanes: Vec::new() }
     }
 
+    /// The rule `stated-options`, a [`BrowsingExpert`] with [`BrowsingHabits::STATED_OPTIONS`].
+    pub fn stated_options(results_shown: usize) -> Self {
+        Self { demonstrator: Demonstrator::StatedOptions, results_shown, lanes: Vec::new() }
+    }
+
     fn turns(&self, view: &LaneView<'_>) -> Vec<ExpertTurn> {
-        let goal = view.session.goal();
         let turns = match self.demonstrator {
             Demonstrator::Thinking => {
-                Expert::new(view.shop, self.results_shown).episode(goal, ExpertKind::Thinking)
+                let expert = Expert::new(view.shop, self.results_shown);
+                expert.episode(view.session.goal(), ExpertKind::Thinking)
             }
-            Demonstrator::Browsing(habits, seed) => {
-                let expert = BrowsingExpert::new(view.shop, self.results_shown, habits);
-                expert.episode(goal, &mut rng(seed, view.coordinates)).map(|demonstrated| demonstrated.turns)
-            }
+            Demonstrator::Browsing(habits, seed) => self.browse(view, habits, seed),
+            Demonstrator::StatedOptions => self.browse(view, BrowsingHabits::STATED_OPTIONS, Seed(0)),
         };
         turns.unwrap_or_default()
+    }
+
+    fn browse(&self, view: &LaneView<'_>, habits: BrowsingHabits, seed: Seed) -> Option<Vec<ExpertTurn>> {
+        let expert = BrowsingExpert::new(view.shop, self.results_shown, habits);
+        let demonstrated = expert.episode(view.session.goal(), &mut rng(seed, view.coordinates))?;
+        Some(demonstrated.turns)
     }
 
     fn decide(&mut self, view: &LaneView<'_>) -> Decision {
@@ -81,6 +91,7 @@ impl Policy for ExpertPolicy {
         match self.demonstrator {
             Demonstrator::Thinking => "expert",
             Demonstrator::Browsing(..) => "browsing-expert",
+            Demonstrator::StatedOptions => "stated-options",
         }
     }
 
