@@ -51,7 +51,7 @@ fn a_new_model_can_be_evaluated() {
     assert_eq!(result["episodes"], 2, "{result}");
     let baselines = result["baselines"].as_array().expect("a list");
     let names: Vec<&str> = baselines.iter().filter_map(|of| of["policy"].as_str()).collect();
-    assert_eq!((names.len(), names[0], names[6], names[8]), (9, "random", "browsing-expert", "oracle"));
+    assert_eq!((names.len(), names[0], names[7], names[9]), (10, "random", "browsing-expert", "oracle"));
     assert!(baselines.iter().all(|of| of["summary"]["episodes"] == 2 && of["difference"]["mean"].is_f64()));
     let short = ["--max-turn-tokens", "16", "--max-context", "2048", "--no-baselines"];
     let text = answer(&[&shopping[..], &shop, &short].concat());
