@@ -19,7 +19,7 @@ pub(crate) fn renderer(results_shown: usize) -> PyResult<CompactRenderer> {
             "`results_shown` is {results_shown}; a page of results shows 1 to {MAX_MARKS} products"
         )));
     }
-    Ok(CompactRenderer::new(PromptConfig { results_shown }))
+    Ok(CompactRenderer::new(PromptConfig { results_shown, price_ranges: false }))
 }
 
 /// The text that a page adds to the context, with the token that opens the agent's turn.

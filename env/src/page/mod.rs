@@ -2,7 +2,7 @@
 //!
 //! A [`Page`] holds what is visible. Its text, HTML, URL and available actions are views, made from its
 //! [`Node`]s or its fields; nothing is parsed to make them. The JSON view holds its fields, except those that
-//! are only typed forms of a shown text (`highest_price`).
+//! are only typed forms of a shown text (`lowest_price`, `highest_price`).
 //!
 //! A page has no goal and no reward rule, and it cannot change anything: that is done by a
 //! [`crate::Session`].
@@ -69,6 +69,9 @@ pub struct ResultItem {
     pub title: Arc<str>,
     /// Its price as shown, which may be a range.
     pub price_tag: Arc<str>,
+    /// The least amount that `price_tag` names.
+    #[serde(skip)]
+    pub lowest_price: Cents,
     /// The greatest amount that `price_tag` names.
     #[serde(skip)]
     pub highest_price: Cents,
@@ -93,6 +96,9 @@ pub struct ItemPage {
     pub title: Arc<str>,
     /// Its price as shown, which may be a range.
     pub price_tag: Arc<str>,
+    /// The least amount that `price_tag` names.
+    #[serde(skip)]
+    pub lowest_price: Cents,
     /// The greatest amount that `price_tag` names.
     #[serde(skip)]
     pub highest_price: Cents,

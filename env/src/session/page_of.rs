@@ -68,6 +68,7 @@ impl Session {
                 id: product.id.clone(),
                 title: product.title.clone(),
                 price_tag: product.price.tag.clone(),
+                lowest_price: product.price.low,
                 highest_price: product.price.high,
                 visited: self.visited.contains(&at),
             }
@@ -99,6 +100,7 @@ impl Session {
             id: product.id.clone(),
             title: product.title.clone(),
             price_tag: product.price.tag.clone(),
+            lowest_price: product.price.low,
             highest_price: product.price.high,
             options: options.collect(),
             selection: self.selection.clone(),

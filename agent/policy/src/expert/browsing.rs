@@ -10,6 +10,7 @@
 //!   limit and whether the price is within it. It goes back if the price is too high, and if an option has no named
 //!   value, whether or not the instruction wants one; if it [checks options](BrowsingHabits::checks_options), also if
 //!   the page lacks a value that the instruction states as `name: value`, for which it writes the name and `no`.
+//!   A price that is a range counts by its highest amount, or [by its lowest](BrowsingHabits::by_lowest_price).
 //! - It opens the features of some products and writes the phrases of the instruction, each with the words that title
 //!   or features have for it and `yes`, or with `no` if they have none. The note ends at the first `no`. Back on the
 //!   item page it writes the last word of the note again.
@@ -67,6 +68,9 @@ pub struct BrowsingHabits {
     pub checks_options: bool,
     /// Whether a second search follows if none of the first two products was bought.
     pub searches_again: bool,
+    /// Whether a price that is a range is judged by its lowest amount, since what the purchase costs is drawn from the
+    /// range; else by the highest.
+    pub by_lowest_price: bool,
 }
 
 impl Default for BrowsingHabits {
@@ -84,11 +88,14 @@ impl BrowsingHabits {
         heeds_notes: 0.0,
         checks_options: false,
         searches_again: false,
+        by_lowest_price: false,
     };
 
     /// Those of the rule `stated-options`: products are opened in the order of the page, stated options are checked, a
-    /// second search follows, and no features are read. Nothing is left to draws.
-    pub const STATED_OPTIONS: Self = Self { checks_options: true, searches_again: true, ..Self::NONE };
+    /// second search follows, ranges of prices count by their lowest amount, and no features are read. Nothing is left
+    /// to draws.
+    pub const STATED_OPTIONS: Self =
+        Self { checks_options: true, searches_again: true, by_lowest_price: true, ..Self::NONE };
 
     /// Share of the products with this note, by its last word, that are put back.
     fn puts_back_after(&self, verdict: &str) -> f64 {
@@ -217,7 +224,7 @@ impl<'a> Browser<'a> {
     fn judge(&mut self, is_last: bool, rng: &mut impl Rng) -> bool {
         let habits = self.expert.habits;
         let Page::Item(page) = self.page() else { return false };
-        let note = ItemNote::of(&page, &self.instruction, habits.checks_options);
+        let note = ItemNote::of(&page, &self.instruction, habits);
         if !note.is_fitting && !is_last {
             self.act(note.text, Action::Click("< prev".into()));
             return false;
@@ -253,7 +260,7 @@ struct ItemNote {
 }
 
 impl ItemNote {
-    fn of(page: &ItemPage, instruction: &Instruction, checks_options: bool) -> Self {
+    fn of(page: &ItemPage, instruction: &Instruction, habits: BrowsingHabits) -> Self {
         let named = instruction.named_on(page);
         let (mut words, mut selected) = (Vec::new(), Vec::new());
         for (list, options) in page.options.iter().enumerate() {
@@ -262,7 +269,7 @@ impl ItemNote {
             selected.extend(value.map(String::from));
         }
         let mut is_fitting = selected.len() == page.options.len();
-        let stated = if checks_options { instruction.stated_options() } else { Vec::new() };
+        let stated = if habits.checks_options { instruction.stated_options() } else { Vec::new() };
         for option in stated {
             if !selected.iter().any(|value| value.to_lowercase() == option.value) {
                 let missing = format!("{} no", option.name);
@@ -273,8 +280,9 @@ impl ItemNote {
             }
         }
         if is_fitting {
-            let is_affordable = instruction.limit().is_none_or(|limit| page.highest_price <= limit);
-            words.push(dollars(page.highest_price));
+            let price = if habits.by_lowest_price { page.lowest_price } else { page.highest_price };
+            let is_affordable = instruction.limit().is_none_or(|limit| price <= limit);
+            words.push(dollars(price));
             words.extend(instruction.limit().map(dollars));
             words.push(if is_affordable { "yes" } else { "no" }.into());
             is_fitting = is_affordable;

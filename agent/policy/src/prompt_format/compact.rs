@@ -74,6 +74,7 @@ mod tests {
             id: ProductId::new(asin).unwrap(),
             title: "Lamp".into(),
             price_tag: "$5.0".into(),
+            lowest_price: Cents(500),
             highest_price: Cents(500),
             visited: false,
         };
@@ -95,6 +96,18 @@ mod tests {
         let parsed = parse("<think> waterproof yes", &results(), Compat::Repaired);
         assert!(parsed.thought.is_none());
         assert!(matches!(parsed.action, Action::Noop(_)));
+    }
+
+    #[test]
+    fn a_range_of_prices_is_shown_by_its_highest_amount_or_by_both() {
+        let Page::Results(mut page) = results() else { unreachable!() };
+        page.items[0].highest_price = Cents(1299);
+        let rendered = |price_ranges| {
+            let mut renderer = CompactRenderer::new(PromptConfig { results_shown: 5, price_ranges });
+            text_of(&renderer.render(&Page::Results(page.clone()), None))
+        };
+        assert_eq!(rendered(false), "<|1|> Lamp $012<|2|> Lamp $005<|im_start|>");
+        assert_eq!(rendered(true), "<|1|> Lamp $005 $012<|2|> Lamp $005<|im_start|>");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! context   = instruction ⟨turn⟩ completion ⟨end⟩ page ⟨turn⟩ completion ⟨end⟩ page …
 //! results   = { ⟨mark k⟩ title price }               the first `results_shown` of the page
 //! item      = { name: value, value … ; } ⟨mark k⟩ title price
+//! price     = the highest if it is a range, or with `price_ranges` both ends of it
 //! ```
 //!
 //! The page is the only source. Words are always preceded by a space, so that a word is the same token
@@ -57,6 +58,18 @@ pub fn marks() -> Vec<String> {
 pub struct PromptConfig {
     /// Products of a results page that are shown, 1 to 10.
     pub results_shown: usize,
+    /// Whether a price that is a range is shown by its lowest and its highest amount; else by the highest alone.
+    #[serde(default)]
+    pub price_ranges: bool,
+}
+
+impl PromptConfig {
+    /// The price of a product as it is shown.
+    fn price(self, lowest: Cents, highest: Cents) -> Piece {
+        let highest_only = !self.price_ranges || lowest == highest;
+        let lowest = if highest_only { String::new() } else { format!("{} ", dollars(lowest)) };
+        Piece::words(lowest + &dollars(highest))
+    }
 }
 
 /// Text to be encoded: a special token, or text that cannot yield one.
@@ -150,7 +163,7 @@ impl CompactRenderer {
         for (k, item) in page.items.iter().take(self.config.results_shown).enumerate() {
             pieces.push(Piece::special(mark(k + 1)));
             pieces.push(Piece::words(&item.title));
-            pieces.push(Piece::words(dollars(item.highest_price)));
+            pieces.push(self.config.price(item.lowest_price, item.highest_price));
         }
         pieces
     }
@@ -165,7 +178,7 @@ impl CompactRenderer {
             Piece::words(format!("{}: {};", group.name, values.join(", ")))
         });
         let mark = self.mark_of(page.product).map(Piece::special);
-        let price = Piece::words(dollars(page.highest_price));
+        let price = self.config.price(page.lowest_price, page.highest_price);
         options.chain(mark).chain([Piece::words(&page.title), price]).collect()
     }
 

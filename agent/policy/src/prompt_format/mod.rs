@@ -120,10 +120,10 @@ impl PromptFormat {
         self.format().history()
     }
 
-    /// The layout, which shows `results_shown` products of a results page if it is `compact`; `None` for a chat.
-    pub fn layout(self, results_shown: usize) -> Option<Layout> {
+    /// The layout, which shows as much of a page as `compact` says if it is `compact`; `None` for a chat.
+    pub fn layout(self, compact: PromptConfig) -> Option<Layout> {
         match self {
-            Self::Compact => Some(Layout::Compact(PromptConfig { results_shown })),
+            Self::Compact => Some(Layout::Compact(compact)),
             Self::Text => Some(Layout::Text),
             _ => None,
         }

@@ -22,6 +22,7 @@ fn results() -> Page {
         id: ProductId::new("B0LAMPAAAA").unwrap(),
         title: "Lamp, 12\" <tall>".into(),
         price_tag: "$5.0".into(),
+        lowest_price: Cents(500),
         highest_price: Cents(500),
         visited: true,
     };

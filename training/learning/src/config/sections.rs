@@ -5,7 +5,7 @@
 //! names keys. No ranges here: those are in `validate`.
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{BrowsingHabits, PromptFormat};
+use webshop_agent::{BrowsingHabits, PromptFormat, compact};
 
 /// The name of the base model where a model folder could stand; `./base` names a folder of this name.
 pub const BASE_MODEL: &str = "base";
@@ -66,6 +66,9 @@ pub struct PromptConfig {
     pub format: PromptFormat,
     /// Products of a results page in a prompt; the page itself lists ten.
     pub results_shown: usize,
+    /// Prompt format `compact`: whether a price that is a range is shown by both ends, as on the page; else by the highest
+    /// alone.
+    pub price_ranges: bool,
     /// Tokens of one context, prompts and completions: a whole episode, or one turn in formats that begin a new prompt each
     /// turn. An episode that would exceed it is truncated.
     pub max_context: usize,
@@ -74,6 +77,13 @@ pub struct PromptConfig {
     /// Worked examples in front of every prompt of a chat format, episodes of the browsing expert; 0 for those of the
     /// model folder of `model.from`, if it has any.
     pub few_shot: usize,
+}
+
+impl PromptConfig {
+    /// How much of a page the format `compact` shows.
+    pub(crate) fn compact(&self) -> compact::PromptConfig {
+        compact::PromptConfig { results_shown: self.results_shown, price_ranges: self.price_ranges }
+    }
 }
 
 /// `[warm_start]`
@@ -119,6 +129,9 @@ pub struct WarmStartConfig {
     /// `browsing`: whether a second search, for the kind of the product and the stated options, follows if neither of the
     /// first two products was bought.
     pub searches_again: bool,
+    /// `browsing`: whether a price that is a range is judged by its lowest amount; else by the highest. The format
+    /// `compact` must show both ([`PromptConfig::price_ranges`]).
+    pub by_lowest_price: bool,
     /// `two-habits`: share of demonstrations by the thinking expert, in 0..=1.
     pub thinking_share: f64,
     /// `two-habits`: share of the thinking expert's episodes for which a goal is searched whose episode rejects
@@ -131,9 +144,15 @@ pub struct WarmStartConfig {
 impl WarmStartConfig {
     /// The habits of the browsing expert.
     pub(crate) fn browsing_habits(&self) -> BrowsingHabits {
-        let Self { by_pairs, reads_features, puts_back, heeds_notes, checks_options, searches_again, .. } =
-            *self;
-        BrowsingHabits { by_pairs, reads_features, puts_back, heeds_notes, checks_options, searches_again }
+        BrowsingHabits {
+            by_pairs: self.by_pairs,
+            reads_features: self.reads_features,
+            puts_back: self.puts_back,
+            heeds_notes: self.heeds_notes,
+            checks_options: self.checks_options,
+            searches_again: self.searches_again,
+            by_lowest_price: self.by_lowest_price,
+        }
     }
 
     /// Whether demonstrations of `step` are filtered by reward; steps after the warm start are those of
@@ -242,6 +261,7 @@ impl Default for PromptConfig {
         Self {
             format: PromptFormat::Compact,
             results_shown: 5,
+            price_ranges: false,
             max_context: 1536,
             max_turn_tokens: 96,
             few_shot: 0,
@@ -270,6 +290,7 @@ impl Default for WarmStartConfig {
             heeds_notes: habits.heeds_notes,
             checks_options: habits.checks_options,
             searches_again: habits.searches_again,
+            by_lowest_price: habits.by_lowest_price,
             thinking_share: 0.45,
             rejection_share: 0.7,
             optimizer: Method::Muon,

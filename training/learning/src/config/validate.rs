@@ -1,5 +1,6 @@
 //! Checks the ranges of a configuration before any work begins, and warns about unusual values.
 
+use webshop_agent::PromptFormat;
 use webshop_env::Compat;
 
 use crate::config::{
@@ -64,6 +65,10 @@ impl Config {
 
     fn validate_prompt(&self) -> Result<()> {
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
+        let by_lowest = self.warm_start.by_lowest_price;
+        let shows_lowest = self.prompt.price_ranges || self.prompt.format != PromptFormat::Compact;
+        let shown = "false unless `prompt.price_ranges` is true, since the format `compact` shows the highest price alone";
+        require(shows_lowest || !by_lowest, "warm_start.by_lowest_price", by_lowest, shown)?;
         let few_shot = self.prompt.few_shot;
         let is_chat = self.prompt.format.is_chat();
         let chat = "0 in the prompt formats `compact` and `text`, whose models are trained here";

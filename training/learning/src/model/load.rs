@@ -117,7 +117,7 @@ impl TrainedModel {
         let positions = self.model.config().max_position_embeddings;
         let prompt = &self.config.prompt;
         let (mut max_context, mut max_turn_tokens) = (prompt.max_context, prompt.max_turn_tokens);
-        let format = match prompt_format.layout(prompt.results_shown) {
+        let format = match prompt_format.layout(prompt.compact()) {
             Some(layout) => ModelFormat::Layout(layout),
             None => {
                 if prompt.format != prompt_format {

@@ -116,8 +116,8 @@ impl PolicyModel {
     }
 
     fn new(config: &Config, model: Qwen2, tokenizer: BpeTokenizer, folder: Option<&Path>) -> Result<Self> {
-        let PromptConfig { format, results_shown, max_context, .. } = config.prompt;
-        let (model, format) = match (format.layout(results_shown), folder) {
+        let PromptConfig { format, max_context, .. } = config.prompt;
+        let (model, format) = match (format.layout(config.prompt.compact()), folder) {
             (Some(_), _) if !knows_layouts(&tokenizer) => {
                 let problem = format!(
                     "must be a chat format such as `{}`: the vocabulary of `{}` was not made for `{format}`",

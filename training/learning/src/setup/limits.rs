@@ -40,7 +40,7 @@ pub(crate) fn lm_config(config: &Config, temperature: f64, top_p: f64) -> Result
 
 /// The layout of contexts; `None` in a chat format.
 pub(crate) fn layout(config: &Config) -> Option<Layout> {
-    config.prompt.format.layout(config.prompt.results_shown)
+    config.prompt.format.layout(config.prompt.compact())
 }
 
 /// Limits of rollouts.

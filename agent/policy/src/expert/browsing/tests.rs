@@ -11,6 +11,16 @@ fn shop(attributes: &[&str]) -> Shop {
 }
 
 fn shop_for(wanted: &str, attributes: &[&str]) -> Shop {
+    shop_of(&data(wanted, attributes))
+}
+
+fn shop_of(data: &RawData) -> Shop {
+    let catalog = Catalog::from_raw(data, Seed(0)).unwrap();
+    let goals = GoalSet::from_raw(data, &catalog, GoalKind::Human, Seed(0)).unwrap();
+    Shop::new(catalog, goals).unwrap()
+}
+
+fn data(wanted: &str, attributes: &[&str]) -> RawData {
     let item = |asin: &str, name: &str, bullet: &str, sizes: [&str; 2]| RawItem {
         asin: asin.into(),
         name: name.into(),
@@ -37,9 +47,7 @@ fn shop_for(wanted: &str, attributes: &[&str]) -> Shop {
         instruction_options: Vec::new(),
     };
     data.human.insert("B1".into(), vec![instruction]);
-    let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
-    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
-    Shop::new(catalog, goals).unwrap()
+    data
 }
 
 fn demonstrate(shop: &Shop, habits: BrowsingHabits, sample: u64) -> Demonstrated {
@@ -119,6 +127,18 @@ fn a_stated_option_that_the_page_lacks_is_a_reason_to_go_back() {
     let notes: Vec<String> =
         demonstrate(&shop, checks, 0).turns.into_iter().map(|turn| turn.thought).collect();
     assert_eq!(notes, ["", "", "size tall color no", "", "size tall color no", "", "size no color no"]);
+}
+
+#[test]
+fn a_range_of_prices_counts_by_either_end() {
+    let mut data = data("Find me a brass desk lamp in size tall", &["any home"]);
+    data.items.iter_mut().for_each(|item| item.pricing = "$30.00$300.00".into());
+    let shop = shop_of(&data);
+    let highest = written(&demonstrate(&shop, BrowsingHabits::NONE, 0));
+    assert_eq!(highest[2], "size tall $300 $200 no: click[< prev]");
+    let by_lowest = BrowsingHabits { by_lowest_price: true, ..BrowsingHabits::NONE };
+    let lowest = written(&demonstrate(&shop, by_lowest, 0));
+    assert_eq!(lowest[2], "size tall $030 $200 yes: click[tall]");
 }
 
 #[test]

@@ -20,12 +20,13 @@ use crate::episode::{Episode, EpisodeCoordinates, EpisodeExt};
 use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::policies::lm::demonstration::DemonstrationRenderer;
 use crate::policies::lm::few_shot::FewShot;
-use crate::prompt_format::compact::marks;
+use crate::prompt_format::compact::{PromptConfig, marks};
 use crate::prompt_format::{Conversation, History, PromptFormat};
 use crate::rollout::task::Task;
 use crate::rollout::{RolloutConfig, rollout};
 
 const END: &str = "<|im_end|>";
+const COMPACT: PromptConfig = PromptConfig { results_shown: 5, price_ranges: false };
 /// Bytes, and the marks of a chat.
 const N_TOKENS: usize = 259;
 
@@ -128,7 +129,7 @@ fn play_tasks(
 ) -> Result<Vec<Episode>, AgentError> {
     let played =
         |policy: Result<LmPolicy<'_>, AgentError>| rollout(&mut policy?, tasks, limits, &mut |_, _| ());
-    if let Some(layout) = prompt_format.layout(5) {
+    if let Some(layout) = prompt_format.layout(COMPACT) {
         let (text, marks) = (["search click back to "], marks());
         let marks: Vec<&str> = marks.iter().map(String::as_str).collect();
         let tokenizer = BpeTokenizer::train(text, 300, &marks).unwrap();

@@ -60,6 +60,11 @@ fn values_out_of_range_are_refused_with_the_range() {
             "prompt.few_shot=1",
             "configuration key `prompt.few_shot` must be 0 in the prompt formats `compact` and `text`, whose models are trained here, not 1",
         ),
+        (
+            "by_lowest_price=true",
+            "configuration key `warm_start.by_lowest_price` must be false unless `prompt.price_ranges` is true, since the format \
+             `compact` shows the highest price alone, not true",
+        ),
         ("evaluation.episodes=0", "configuration key `evaluation.episodes` must be at least 1, not 0"),
         (
             "loss=grpo",
