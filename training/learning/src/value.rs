@@ -62,6 +62,9 @@ pub(crate) struct ValueKey {
     pub(crate) prompt: String,
     /// Products of a results page in a prompt.
     pub(crate) results_shown: usize,
+    /// Whether a prompt shows both ends of a price that is a range.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) price_ranges: bool,
     /// Tokens of a context.
     pub(crate) max_context: usize,
     /// Tokens of a completion.

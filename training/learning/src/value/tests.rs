@@ -17,6 +17,7 @@ fn key() -> ValueKey {
         reference: "abc".into(),
         prompt: "1".into(),
         results_shown: 5,
+        price_ranges: false,
         max_context: 512,
         max_turn_tokens: 64,
         max_steps: 15,
@@ -154,10 +155,11 @@ fn a_table_is_reused_only_under_equal_conditions() {
     table.insert(0, 3, &rollouts(&[1.0 / 3.0, 0.1]));
     table.save(&path).unwrap();
     assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), table);
-    let changes: [fn(&mut ValueKey); 5] = [
+    let changes: [fn(&mut ValueKey); 6] = [
         |key| key.reference.push('x'),
         |key| key.task_set.push('x'),
         |key| key.version += 1,
+        |key| key.price_ranges = true,
         |key| key.temperature = 0.9,
         |key| key.single_step = Some(ShopR1Config::default()),
     ];
