@@ -22,7 +22,7 @@ type Columns<'py> =
 /// n lanes, each an episode; they begin at goal 0.
 ///
 /// observation: as of `Session.observe`, or "compact": prompts of the format, whose pages of results show
-/// `results_shown` products, and actions are completions. threads: 0 for one a core. Raises ValueError for another
+/// `results_shown` products, with both ends of a price that is a range if `price_ranges`, and actions are completions. threads: 0 for one a core. Raises ValueError for another
 /// observation, and for a shop without goals.
 #[pyclass(module = "webshop._native")]
 pub(crate) struct Lanes {
@@ -109,7 +109,7 @@ impl Lanes {
 #[pymethods]
 impl Lanes {
     #[new]
-    #[pyo3(signature = (shop, n, *, max_steps=15, observation="text", results_shown=5, threads=0))]
+    #[pyo3(signature = (shop, n, *, max_steps=15, observation="text", results_shown=5, price_ranges=false, threads=0))]
     fn new(
         py: Python<'_>,
         shop: Py<Shop>,
@@ -117,13 +117,14 @@ impl Lanes {
         max_steps: i64,
         observation: &str,
         results_shown: usize,
+        price_ranges: bool,
         threads: usize,
     ) -> PyResult<Self> {
         let shop = Arc::clone(&shop.get().inner);
         let first = goal_id(&shop, 0)?;
         let (observation, prompts) = match observation {
             "compact" => {
-                let start = renderer(results_shown)?;
+                let start = renderer(results_shown, price_ranges)?;
                 (ObservationMode::Text, Some((start.clone(), vec![start; n])))
             }
             other => (observation_mode(other)?, None),

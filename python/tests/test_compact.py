@@ -62,6 +62,22 @@ def test_what_was_shown_is_not_repeated(shop: webshop.Shop) -> None:
     assert env.reset(options={"goal": GOAL})[0] == again.reset(options={"goal": GOAL})[0]
 
 
+def test_a_range_of_prices_is_shown_by_both_ends_if_wanted(shop: webshop.Shop) -> None:
+    searches = {goal: f"search[{webshop.Session(shop, goal).instruction}]" for goal in shop.goals()}
+    goal = next(goal for goal, search in searches.items() if " to $" in webshop.Session(shop, goal).step(search).text)
+    shown = []
+    for price_ranges in (False, True):
+        env = webshop.WebShopEnv(shop=shop, observation="compact", results_shown=10, price_ranges=price_ranges)
+        envs = webshop.WebShopVectorEnv(1, shop=shop, observation="compact", results_shown=10, price_ranges=price_ranges)
+        env.reset(options={"goal": goal})
+        envs.reset(options={"goals": [goal]})
+        shown.append(env.step(searches[goal])[0])
+        assert envs.step([searches[goal]])[0] == (shown[-1],)
+    highest, both = shown
+    assert highest != both
+    assert highest == re.sub(r"\$\d{3} (?=\$\d{3})", "", both)
+
+
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 def test_lanes_show_what_single_environments_show(shop: webshop.Shop, mode: str) -> None:
     goals = shop.goals("test")[:4]

@@ -59,6 +59,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         observation: "text", "text_rich", "html", "json", "url" or "compact".
         max_steps: actions after which an episode is truncated.
         results_shown: products that the observation "compact" shows of a page of results, 1 to 10.
+        price_ranges: whether it shows both ends of a price that is a range; else the highest alone.
         render_mode: None or "ansi", the page with its clickable pieces marked.
         **arguments: keywords of `Shop`.
 
@@ -78,6 +79,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         observation: EnvObservation = "text",
         max_steps: int = 15,
         results_shown: int = 5,
+        price_ranges: bool = False,
         render_mode: Literal["ansi"] | None = None,
         **arguments: Any,
     ) -> None:
@@ -91,7 +93,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         self.action_space = Unicode()
         self.observation_space = Unicode()
         self._session: Session | None = None
-        self._start = CompactPrompt(results_shown=results_shown)
+        self._start = CompactPrompt(results_shown=results_shown, price_ranges=price_ranges)
         self._prompt = self._start
 
     @property

@@ -40,6 +40,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         observation: "text", "text_rich", "html", "json", "url" or "compact".
         max_steps: actions after which an episode is truncated.
         results_shown: products that the observation "compact" shows of a page of results, 1 to 10.
+        price_ranges: whether it shows both ends of a price that is a range; else the highest alone.
         autoreset_mode: what follows the end of an episode. NEXT_STEP: the next action begins another one. SAME_STEP: the
             same step begins it; infos hold `final_obs` and `final_info`. DISABLED: nothing; the lane passes its turns,
             with reward 0, until it is reset.
@@ -62,6 +63,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         observation: EnvObservation = "text",
         max_steps: int = 15,
         results_shown: int = 5,
+        price_ranges: bool = False,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int = 0,
         render_mode: Literal["ansi"] | None = None,
@@ -87,6 +89,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
             max_steps=max_steps,
             observation=observation,
             results_shown=results_shown,
+            price_ranges=price_ranges,
             threads=threads,
         )
         self._draws: list[np.random.Generator | None] = [None] * num_envs

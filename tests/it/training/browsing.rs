@@ -61,3 +61,14 @@ fn the_last_share_of_cloning_is_filtered() {
     assert_ne!(none[6], last[6], "the seventh has other demonstrations");
     assert_ne!(none[..6], all[..6], "a share of 1 begins with filtered demonstrations");
 }
+
+#[test]
+fn copy_tasks_beside_demonstrations_are_a_share_of_the_batch() {
+    let of_share = |share: &str| losses(&Run::whole(&browsing(&[share, "rl.steps=0"]), 2));
+    let [none, less_than_half_of_one, four] =
+        ["copy_task_share=0", "copy_task_share=0.06", "copy_task_share=0.5"].map(of_share);
+    assert_eq!(none, less_than_half_of_one, "a batch has 8 demonstrations");
+    // The same weights and demonstrations; the loss is the mean over theirs and the random words beside them.
+    assert_ne!(four[0], none[0]);
+    assert_eq!(four.len(), none.len());
+}

@@ -25,6 +25,7 @@
 use std::collections::BTreeSet;
 
 use rand::Rng;
+use serde::{Deserialize, Serialize};
 use webshop_env::{Action, DetailPage, ItemPage, Page, ResultItem, ResultsPage, Session, Shop};
 use webshop_products::{GoalId, ProductIdx};
 
@@ -53,7 +54,7 @@ const FIRST_SEARCH: OpenLimit = OpenLimit { n_products: 2, last_after: None };
 const SECOND_SEARCH: OpenLimit = OpenLimit { n_products: 3, last_after: Some(10) };
 
 /// How often a [`BrowsingExpert`] does what. Shares are from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BrowsingHabits {
     /// Share of episodes that open products in the order of shared word pairs; the others in that of the page.
     pub by_pairs: f64,

@@ -122,7 +122,7 @@ impl Config {
     /// whatever the kind of demonstrations.
     pub fn browsing_demonstrator(&self) -> Option<BrowsingHabits> {
         let is_browsing = self.warm_start.demonstrations == DemonstrationKind::Browsing;
-        (is_browsing && !self.prompt.format.is_shop_r1()).then(|| self.warm_start.browsing_habits())
+        (is_browsing && !self.prompt.format.is_shop_r1()).then(|| self.warm_start.habits)
     }
 
     /// The loss of reinforcement learning.
@@ -150,8 +150,9 @@ mod tests {
 
     #[test]
     fn tiny_states_every_default() {
-        let tiny: Config = toml::from_str(TINY).unwrap();
+        let tiny = Config::resolve("tiny.toml", TINY, &[]).unwrap();
         assert_eq!(tiny, Config::default());
+        assert_eq!(tiny.unstated_keys(TINY), Vec::<String>::new());
     }
 
     #[test]

@@ -88,12 +88,14 @@ impl PromptConfig {
 
 /// `[warm_start]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct WarmStartConfig {
     /// Optimizer steps of copy tasks, before the demonstrations.
     pub copy_task_steps: u64,
     /// Share of the copied sequences of copy tasks in which tokens occur several times, in 0..=1.
     pub copy_task_repeats: f64,
+    /// Copy tasks beside the demonstrations of a step of cloning, as a share of `batch_episodes`, in 0..=1. Only with
+    /// `page_weight` 0.
+    pub copy_task_share: f64,
     /// Optimizer steps of cloning.
     pub steps: u64,
     /// Demonstrated episodes in one optimizer step.
@@ -114,24 +116,11 @@ pub struct WarmStartConfig {
     /// `browsing`: share of a batch that is reading tasks instead of demonstrations, in 0..=1: episodes in which the
     /// thoughts have a loss and the actions have none. Prompt format `compact` only.
     pub reading_task_share: f64,
-    /// `browsing`: share of episodes that open products in the order of the word pairs that their titles share
-    /// with the instruction, in 0..=1; the others in the order of the page.
-    pub by_pairs: f64,
-    /// `browsing`: share of fitting products whose features are read, in 0..=1.
-    pub reads_features: f64,
-    /// `browsing`: share of the products whose features were read that are put back, whatever they say, in
-    /// 0..=1.
-    pub puts_back: f64,
-    /// `browsing`: share of the others whose features lack a requirement that are put back for it, in 0..=1.
-    pub heeds_notes: f64,
-    /// `browsing`: whether a product is put back if its page lacks an option that the instruction states as `name: value`.
-    pub checks_options: bool,
-    /// `browsing`: whether a second search, for the kind of the product and the stated options, follows if neither of the
-    /// first two products was bought.
-    pub searches_again: bool,
-    /// `browsing`: whether a price that is a range is judged by its lowest amount; else by the highest. The format
-    /// `compact` must show both ([`PromptConfig::price_ranges`]).
-    pub by_lowest_price: bool,
+    /// `browsing`: the habits of the expert, each a key of this section. With
+    /// [`by_lowest_price`](BrowsingHabits::by_lowest_price) the format `compact` must show both ends of a range
+    /// ([`PromptConfig::price_ranges`]).
+    #[serde(flatten)]
+    pub habits: BrowsingHabits,
     /// `two-habits`: share of demonstrations by the thinking expert, in 0..=1.
     pub thinking_share: f64,
     /// `two-habits`: share of the thinking expert's episodes for which a goal is searched whose episode rejects
@@ -142,19 +131,6 @@ pub struct WarmStartConfig {
 }
 
 impl WarmStartConfig {
-    /// The habits of the browsing expert.
-    pub(crate) fn browsing_habits(&self) -> BrowsingHabits {
-        BrowsingHabits {
-            by_pairs: self.by_pairs,
-            reads_features: self.reads_features,
-            puts_back: self.puts_back,
-            heeds_notes: self.heeds_notes,
-            checks_options: self.checks_options,
-            searches_again: self.searches_again,
-            by_lowest_price: self.by_lowest_price,
-        }
-    }
-
     /// Whether demonstrations of `step` are filtered by reward; steps after the warm start are those of
     /// reinforcement learning.
     pub(crate) fn is_filtered(&self, step: u64) -> bool {
@@ -271,10 +247,10 @@ impl Default for PromptConfig {
 
 impl Default for WarmStartConfig {
     fn default() -> Self {
-        let habits = BrowsingHabits::default();
         Self {
             copy_task_steps: 0,
             copy_task_repeats: 0.0,
+            copy_task_share: 0.0,
             steps: 400,
             batch_episodes: 20,
             lr: 1e-3,
@@ -284,13 +260,7 @@ impl Default for WarmStartConfig {
             filtered_share: 1.0,
             page_weight: 0.0,
             reading_task_share: 0.25,
-            by_pairs: habits.by_pairs,
-            reads_features: habits.reads_features,
-            puts_back: habits.puts_back,
-            heeds_notes: habits.heeds_notes,
-            checks_options: habits.checks_options,
-            searches_again: habits.searches_again,
-            by_lowest_price: habits.by_lowest_price,
+            habits: BrowsingHabits::default(),
             thinking_share: 0.45,
             rejection_share: 0.7,
             optimizer: Method::Muon,

@@ -65,7 +65,7 @@ impl Config {
 
     fn validate_prompt(&self) -> Result<()> {
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
-        let by_lowest = self.warm_start.by_lowest_price;
+        let by_lowest = self.warm_start.habits.by_lowest_price;
         let shows_lowest = self.prompt.price_ranges || self.prompt.format != PromptFormat::Compact;
         let shown = "false unless `prompt.price_ranges` is true, since the format `compact` shows the highest price alone";
         require(shows_lowest || !by_lowest, "warm_start.by_lowest_price", by_lowest, shown)?;
@@ -127,24 +127,25 @@ impl Config {
     }
 
     fn validate_warm_start(&self) -> Result<()> {
-        let copy_tasks = self.warm_start.copy_task_steps;
+        let (copy_tasks, beside) = (self.warm_start.copy_task_steps, self.warm_start.copy_task_share);
         let is_new = !self.prompt.format.is_chat() || self.model.from.is_empty();
-        require(
-            is_new || copy_tasks == 0,
-            "warm_start.copy_task_steps",
-            copy_tasks,
-            "0 for a chat model in `model.from`, which needs no copy tasks",
-        )?;
+        let none = "0 for a chat model in `model.from`, which needs no copy tasks";
+        require(is_new || copy_tasks == 0, "warm_start.copy_task_steps", copy_tasks, none)?;
+        require(is_new || beside == 0.0, "warm_start.copy_task_share", beside, none)?;
         share("warm_start.copy_task_repeats", self.warm_start.copy_task_repeats)?;
+        share("warm_start.copy_task_share", beside)?;
+        let reads_pages = self.warm_start.page_weight != 0.0;
+        let agent_only = "0 with `warm_start.page_weight`, since the pages of copy tasks are random";
+        require(beside == 0.0 || !reads_pages, "warm_start.copy_task_share", beside, agent_only)?;
         at_least_one("warm_start.batch_episodes", self.warm_start.batch_episodes)?;
         positive("warm_start.lr", self.warm_start.lr)?;
-        share("warm_start.by_pairs", self.warm_start.by_pairs)?;
+        share("warm_start.by_pairs", self.warm_start.habits.by_pairs)?;
         share("warm_start.filtered_share", self.warm_start.filtered_share)?;
         share("warm_start.page_weight", self.warm_start.page_weight)?;
         share("warm_start.reading_task_share", self.warm_start.reading_task_share)?;
-        share("warm_start.reads_features", self.warm_start.reads_features)?;
-        share("warm_start.puts_back", self.warm_start.puts_back)?;
-        share("warm_start.heeds_notes", self.warm_start.heeds_notes)?;
+        share("warm_start.reads_features", self.warm_start.habits.reads_features)?;
+        share("warm_start.puts_back", self.warm_start.habits.puts_back)?;
+        share("warm_start.heeds_notes", self.warm_start.habits.heeds_notes)?;
         share("warm_start.thinking_share", self.warm_start.thinking_share)?;
         share("warm_start.rejection_share", self.warm_start.rejection_share)
     }

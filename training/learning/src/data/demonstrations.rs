@@ -96,7 +96,7 @@ impl Demonstrations<'_> {
 
     /// A demonstration for a drawn goal; `None` if it is filtered out or too long.
     fn cloned(&self, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
-        let habits = self.config.browsing_habits();
+        let habits = self.config.habits;
         let Some((goal, shop, episode)) = self.browse(habits, rng) else { return Ok(None) };
         if self.only_successful && episode.reward < 1.0 {
             return Ok(None);
@@ -107,12 +107,8 @@ impl Demonstrations<'_> {
     /// A reading task for a drawn goal; `None` if it is too long or has no thought. Half of the products are put back,
     /// so that later ones are read too.
     fn reading_task(&self, layout: Layout, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
-        let habits = BrowsingHabits {
-            reads_features: 1.0,
-            puts_back: 0.5,
-            heeds_notes: 0.0,
-            ..self.config.browsing_habits()
-        };
+        let habits =
+            BrowsingHabits { reads_features: 1.0, puts_back: 0.5, heeds_notes: 0.0, ..self.config.habits };
         let Some((goal, shop, episode)) = self.browse(habits, rng) else { return Ok(None) };
         let turns = render_demonstration(layout, shop, goal, &episode.turns);
         let task = layout_trajectory(self.tokenizer, turns, thought_pieces)?;
@@ -297,8 +293,7 @@ mod tests {
         let mut n_failed = 0;
         for place in 0..200 {
             let rng = || Seed(0).rng(purpose::DEMONSTRATION, &[0, place]);
-            let (_, _, episode) =
-                demonstrations.browse(config.warm_start.browsing_habits(), &mut rng()).unwrap();
+            let (_, _, episode) = demonstrations.browse(config.warm_start.habits, &mut rng()).unwrap();
             let [all, successful] = [&demonstrations, &filtered].map(|of| of.cloned(&mut rng()).unwrap());
             assert_eq!(successful, all.filter(|_| episode.reward == 1.0));
             n_failed += usize::from(episode.reward < 1.0);

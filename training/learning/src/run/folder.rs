@@ -77,9 +77,17 @@ impl RunFolder {
         }
     }
 
-    /// Opens the folder of a run to resume it, and reads its configuration.
+    /// Opens the folder of a run to resume it, and reads its configuration. Refuses one that lacks a key: the version that
+    /// wrote it had another program where this one has the key's default.
     pub fn resume(root: &Path) -> Result<(Self, Config)> {
-        let (run, config) = Self::open(root)?;
+        let run = Self { root: root.into() };
+        let (config, text) = run.read_config()?;
+        if let [first, ..] = config.unstated_keys(&text).as_slice() {
+            let problem = format!(
+                "it does not state `{first}`, since another version of the program wrote it; resume the run with that version"
+            );
+            return Err(TrainingError::BadFile { path: run.config(), problem });
+        }
         run.create_folders()?;
         Ok((run, config))
     }
@@ -93,14 +101,20 @@ impl RunFolder {
     /// Opens the folder of a run, which may be in progress, read-only, and reads its configuration.
     pub fn open(root: &Path) -> Result<(Self, Config)> {
         let run = Self { root: root.into() };
-        let path = run.config();
+        let (config, _) = run.read_config()?;
+        Ok((run, config))
+    }
+
+    /// The configuration, and the text that was resolved to it.
+    fn read_config(&self) -> Result<(Config, String)> {
+        let path = self.config();
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Err(TrainingError::NoRun(root.into())),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Err(TrainingError::NoRun(self.root.clone())),
             Err(e) => return Err(TrainingError::io("read", &path, e)),
         };
         let config = Config::resolve(&path.display().to_string(), &text, &[])?;
-        Ok((run, config))
+        Ok((config, text))
     }
 
     fn create_folders(&self) -> Result<()> {

@@ -20,11 +20,14 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
     while trainer.progress.state.step < total {
         let (step, began) = (trainer.progress.state.step, trainer.progress.clock.seconds());
         let _span = tracing::debug_span!("warm_start_step", step).entered();
+        let copy_tasks = CopyTasks::new(&ex.policy.tokenizer, config.copy_task_repeats, ex.seed());
         let batch = if step < config.copy_task_steps {
-            CopyTasks::new(&ex.policy.tokenizer, config.copy_task_repeats, ex.seed())
-                .batch(step, config.batch_episodes)
+            copy_tasks.batch(step, config.batch_episodes)
         } else {
-            demonstrations(ex, step, config.batch_episodes)?
+            let n_beside = config.copy_task_share * config.batch_episodes as f64;
+            let mut batch = demonstrations(ex, step, config.batch_episodes)?;
+            batch.extend(copy_tasks.batch(step, n_beside.round() as usize));
+            batch
         };
         if batch.is_empty() {
             return Err(TrainingError::NothingToClone { step });

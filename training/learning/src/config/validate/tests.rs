@@ -57,6 +57,10 @@ fn values_out_of_range_are_refused_with_the_range() {
              whose shops have words of their own, not 0.5",
         ),
         (
+            "warm_start.copy_task_share=1.5",
+            "configuration key `warm_start.copy_task_share` must be from 0 to 1, not 1.5",
+        ),
+        (
             "prompt.few_shot=1",
             "configuration key `prompt.few_shot` must be 0 in the prompt formats `compact` and `text`, whose models are trained here, not 1",
         ),

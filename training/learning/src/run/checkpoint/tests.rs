@@ -43,6 +43,22 @@ fn resuming_needs_a_run_and_returns_its_configuration() {
 }
 
 #[test]
+fn a_run_of_another_version_is_read_and_not_resumed() {
+    let (_keep, run) = new_run();
+    let stated = fs::read_to_string(run.config()).unwrap();
+    let lacking: String =
+        stated.lines().filter(|line| !line.starts_with("ratio_clip")).collect::<Vec<_>>().join("\n");
+    assert_ne!(lacking, stated);
+    fs::write(run.config(), lacking).unwrap();
+    let refused = RunFolder::resume(run.root()).unwrap_err().to_string();
+    assert!(refused.ends_with(
+        "config.toml` cannot be used: it does not state `rl.loss.ratio_clip`, since another version of the program wrote it; \
+         resume the run with that version"
+    ), "{refused}");
+    assert_eq!(RunFolder::open(run.root()).unwrap().1, Config::default());
+}
+
+#[test]
 fn the_last_checkpoint_is_the_last_one_saved() {
     let (_keep, run) = new_run();
     assert_eq!(run.last_checkpoint().unwrap(), None);
