@@ -122,7 +122,7 @@ impl Config {
     /// whatever the kind of demonstrations.
     pub fn browsing_demonstrator(&self) -> Option<BrowsingHabits> {
         let is_browsing = self.warm_start.demonstrations == DemonstrationKind::Browsing;
-        (is_browsing && !self.prompt.format.is_shop_r1()).then(|| self.warm_start.habits)
+        (is_browsing && !self.prompt.format.is_shop_r1()).then_some(self.warm_start.habits)
     }
 
     /// The loss of reinforcement learning.
