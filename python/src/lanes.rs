@@ -110,6 +110,7 @@ impl Lanes {
 impl Lanes {
     #[new]
     #[pyo3(signature = (shop, n, *, max_steps=15, observation="text", results_shown=5, price_ranges=false, threads=0))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         py: Python<'_>,
         shop: Py<Shop>,
