@@ -22,8 +22,8 @@ type Columns<'py> =
 /// n lanes, each an episode; they begin at goal 0.
 ///
 /// observation: as of `Session.observe`, or "compact": prompts of the format, whose pages of results show
-/// `results_shown` products, with both ends of a price that is a range if `price_ranges`, and actions are completions. threads: 0 for one a core. Raises ValueError for another
-/// observation, and for a shop without goals.
+/// `results_shown` products, with both ends of a price that is a range if `price_ranges`, and actions are completions.
+/// threads: 0 for one a core. Raises ValueError for another observation, and for a shop without goals.
 #[pyclass(module = "webshop._native")]
 pub(crate) struct Lanes {
     inner: VecEnv,

@@ -16,11 +16,11 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
     let config = &ex.config.warm_start;
     let total = config.all_steps();
     let schedule = Schedule { peak: config.lr, warmup: config.warmup_steps, total, decay: config.decay };
+    let copy_tasks = CopyTasks::new(&ex.policy.tokenizer, config.copy_task_repeats, ex.seed());
     ex.observer.begin("warm start", total, trainer.progress.state.step.min(total));
     while trainer.progress.state.step < total {
         let (step, began) = (trainer.progress.state.step, trainer.progress.clock.seconds());
         let _span = tracing::debug_span!("warm_start_step", step).entered();
-        let copy_tasks = CopyTasks::new(&ex.policy.tokenizer, config.copy_task_repeats, ex.seed());
         let batch = if step < config.copy_task_steps {
             copy_tasks.batch(step, config.batch_episodes)
         } else {

@@ -190,3 +190,14 @@ fn a_small_wsft_batch_is_warned_about() {
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("= 2"));
 }
+
+#[test]
+fn copy_tasks_beside_demonstrations_have_no_loss_on_pages() {
+    let given = ["warm_start.page_weight=0.1", "warm_start.copy_task_share=0.2"].map(String::from);
+    let refused = Config::resolve("test", "", &given).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "configuration key `warm_start.copy_task_share` must be 0 with `warm_start.page_weight`, since the pages of copy tasks are \
+         random, not 0.2"
+    );
+}
