@@ -72,3 +72,13 @@ fn copy_tasks_beside_demonstrations_are_a_share_of_the_batch() {
     assert_ne!(four[0], none[0]);
     assert_eq!(four.len(), none.len());
 }
+
+#[test]
+fn the_model_begins_a_share_of_the_batch_on_any_number_of_threads() {
+    let of_share = |share: &str, n_threads| losses(&Run::whole(&browsing(&[share, "rl.steps=0"]), n_threads));
+    let none = of_share("dagger_share=0", 2);
+    assert_eq!(none, of_share("dagger_share=0.06", 2), "a batch has 8 demonstrations");
+    let half = of_share("dagger_share=0.5", 2);
+    assert_ne!(none[0], half[0]);
+    assert_eq!(half, of_share("dagger_share=0.5", 1));
+}

@@ -6,6 +6,8 @@ use webshop_products::Purpose;
 pub(crate) const COPY_TASK: Purpose = Purpose::new("exercise");
 /// Task, expert and choices of a demonstration.
 pub(crate) const DEMONSTRATION: Purpose = Purpose::new("demonstration");
+/// Task and choices of a demonstration that the model begins.
+pub(crate) const DAGGER: Purpose = Purpose::new("dagger");
 /// The goals and choices of few-shot examples.
 pub(crate) const FEW_SHOT: Purpose = Purpose::new("few-shot");
 /// The goals of an evaluation.

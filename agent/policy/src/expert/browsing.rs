@@ -22,17 +22,18 @@
 //! So few demonstrations show that reading features pays. A learner that puts products back if and only if the note
 //! does not end in `yes` does what no demonstrator does for long.
 
+mod notes;
+
 use std::collections::BTreeSet;
 
 use rand::Rng;
 use serde::{Deserialize, Serialize};
-use webshop_env::{Action, DetailPage, ItemPage, Page, ResultItem, ResultsPage, Session, Shop};
+use webshop_env::{Action, ItemPage, Page, ResultItem, ResultsPage, Session, Shop};
 use webshop_products::{GoalId, ProductIdx};
 
+use crate::expert::browsing::notes::{ItemNote, features_note};
 use crate::expert::turn::ExpertTurn;
-use crate::instruction::phrases::ReadTexts;
 use crate::instruction::{Instruction, stems};
-use crate::prompt_format::compact::dollars;
 
 /// How many products are opened after a search.
 #[derive(Clone, Copy, Debug)]
@@ -134,18 +135,23 @@ impl<'a> BrowsingExpert<'a> {
     /// # Panics
     /// If the goal is not one of the shop's.
     pub fn episode(&self, goal: GoalId, rng: &mut impl Rng) -> Option<Demonstrated> {
+        self.finish(goal, &[], rng)
+    }
+
+    /// The rest of an episode for `goal` after the actions `so_far` of someone else. On an item page it begins with the
+    /// note on that product. The products that were opened and the searches count as its own. `None` if a search has no
+    /// result, and if the actions end on a description, on features, or in a purchase.
+    ///
+    /// # Panics
+    /// If the goal is not one of the shop's.
+    pub fn finish(&self, goal: GoalId, so_far: &[Action], rng: &mut impl Rng) -> Option<Demonstrated> {
         let instruction = Instruction::parse(&self.shop.goals().get(goal).instruction);
         let mut browser = Browser::new(self, instruction, goal);
-        let results = browser.search(browser.instruction.query().into())?;
+        so_far.iter().for_each(|action| browser.follow(action));
+        let can_go_on = !matches!(browser.page(), Page::Detail(_) | Page::Done(_));
         browser.by_pairs = rng.random::<f64>() < self.habits.by_pairs;
-        if !self.habits.searches_again {
-            browser.open(&results, ONLY_SEARCH, rng);
-        } else if !browser.open(&results, FIRST_SEARCH, rng) {
-            browser.click("back to search".into());
-            let results = browser.search(browser.instruction.kind_and_options())?;
-            browser.open(&results, SECOND_SEARCH, rng);
-        }
-        browser.is_bought().then_some(Demonstrated { turns: browser.turns, reward: browser.reward })
+        let is_bought = can_go_on && browser.finish(rng);
+        is_bought.then_some(Demonstrated { turns: browser.turns, reward: browser.reward })
     }
 }
 
@@ -156,6 +162,10 @@ struct Browser<'a> {
     session: Session,
     /// Whether products are opened by the word pairs shared with the instruction.
     by_pairs: bool,
+    /// Searches so far, by anyone.
+    n_searches: usize,
+    /// Products that someone else opened since the last search.
+    n_opened_before: usize,
     opened: BTreeSet<ProductIdx>,
     /// The stems of the listed titles and of the features that were read.
     seen: BTreeSet<String>,
@@ -165,17 +175,92 @@ struct Browser<'a> {
 
 impl<'a> Browser<'a> {
     fn new(expert: &'a BrowsingExpert<'a>, instruction: Instruction, goal: GoalId) -> Self {
-        let (opened, seen, turns) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-        let session = Session::start(goal);
-        Self { expert, instruction, session, by_pairs: false, opened, seen, turns, reward: 0.0 }
+        Self {
+            expert,
+            instruction,
+            session: Session::start(goal),
+            by_pairs: false,
+            n_searches: 0,
+            n_opened_before: 0,
+            opened: BTreeSet::new(),
+            seen: BTreeSet::new(),
+            turns: Vec::new(),
+            reward: 0.0,
+        }
     }
 
-    /// The results page of a search.
-    fn search(&mut self, query: String) -> Option<ResultsPage> {
+    /// Takes an action of someone else.
+    fn follow(&mut self, action: &Action) {
+        if self.session.act(self.expert.shop, action).noop.is_some() {
+            return;
+        }
+        let page = self.page();
+        self.see(&page);
+        match (&page, action) {
+            (Page::Results(_), Action::Search(_)) => {
+                (self.n_searches, self.n_opened_before) = (self.n_searches + 1, 0)
+            }
+            (Page::Item(item), _) => self.n_opened_before += usize::from(self.opened.insert(item.product)),
+            _ => {}
+        }
+    }
+
+    /// Goes on until a purchase, and whether there was one. The page is not a product's description or features.
+    fn finish(&mut self, rng: &mut impl Rng) -> bool {
+        if let Page::Item(page) = self.page() {
+            let limit = self.limit();
+            let is_last = |last| self.n_opened_before >= limit.n_products || self.n_actions() > last;
+            let is_last = limit.last_after.is_some_and(is_last);
+            self.judge(page, is_last, rng);
+        }
+        while !self.is_bought() {
+            let listed = match self.page() {
+                Page::Results(listed) => Some(listed),
+                _ => self.search(),
+            };
+            let Some(listed) = listed else { return false };
+            let limit = self.limit();
+            if !self.open(&listed, limit, rng) {
+                if limit.last_after.is_some() {
+                    return false;
+                }
+                self.click("back to search".into());
+            }
+        }
+        true
+    }
+
+    /// How many products are opened after the last search.
+    fn limit(&self) -> OpenLimit {
+        match (self.expert.habits.searches_again, self.n_searches) {
+            (false, _) => ONLY_SEARCH,
+            (true, 0 | 1) => FIRST_SEARCH,
+            (true, _) => SECOND_SEARCH,
+        }
+    }
+
+    /// The results page of the next search.
+    fn search(&mut self) -> Option<ResultsPage> {
+        let is_again = self.expert.habits.searches_again && self.n_searches > 0;
+        let query =
+            if is_again { self.instruction.kind_and_options() } else { self.instruction.query().into() };
         self.act(String::new(), Action::Search(query));
-        let Page::Results(results) = self.page() else { return None };
-        self.seen.extend(results.items.iter().flat_map(|item| stems(&item.title)));
+        (self.n_searches, self.n_opened_before) = (self.n_searches + 1, 0);
+        let page = self.page();
+        self.see(&page);
+        let Page::Results(results) = page else { return None };
         Some(results)
+    }
+
+    /// Keeps the words of a page.
+    fn see(&mut self, page: &Page) {
+        match page {
+            Page::Results(results) => {
+                self.seen.extend(results.items.iter().flat_map(|item| stems(&item.title)))
+            }
+            Page::Detail(detail) => self.seen.extend(detail.lines.iter().flat_map(|line| stems(line))),
+            _ => {}
+        }
     }
 
     /// Opens products until one is bought, and whether one was. Products that were opened before are left out, unless
@@ -190,17 +275,24 @@ impl<'a> Browser<'a> {
         if self.by_pairs {
             items.sort_by_key(|item| std::cmp::Reverse(self.instruction.shared_pairs(&item.title)));
         }
-        items.truncate(limit.n_products);
+        let at_least = usize::from(limit.last_after.is_some());
+        items.truncate(limit.n_products.saturating_sub(self.n_opened_before).max(at_least));
         for (place, item) in items.iter().enumerate() {
-            let n_actions = self.turns.len();
+            let n_actions = self.n_actions();
             let is_last = limit.last_after.is_some_and(|last| place + 1 == items.len() || n_actions >= last);
             self.click(item.id.as_str().to_lowercase());
             self.opened.insert(item.product);
-            if self.judge(is_last, rng) || is_last {
+            let Page::Item(page) = self.page() else { return false };
+            if self.judge(page, is_last, rng) || is_last {
                 break;
             }
         }
         self.is_bought()
+    }
+
+    /// Actions so far, by anyone.
+    fn n_actions(&self) -> usize {
+        self.session.steps() as usize
     }
 
     fn act(&mut self, thought: String, action: Action) {
@@ -221,10 +313,10 @@ impl<'a> Browser<'a> {
         self.session.is_done()
     }
 
-    /// Buys the open product, or goes back to the results and returns false. The last one is bought in any case.
-    fn judge(&mut self, is_last: bool, rng: &mut impl Rng) -> bool {
+    /// Buys the product of `page`, the open one, or goes back to the results and returns false. The last one is bought in
+    /// any case.
+    fn judge(&mut self, page: ItemPage, is_last: bool, rng: &mut impl Rng) -> bool {
         let habits = self.expert.habits;
-        let Page::Item(page) = self.page() else { return false };
         let note = ItemNote::of(&page, &self.instruction, habits);
         if !note.is_fitting && !is_last {
             self.act(note.text, Action::Click("< prev".into()));
@@ -233,8 +325,9 @@ impl<'a> Browser<'a> {
         let mut thought = note.text;
         if note.is_fitting && rng.random::<f64>() < habits.reads_features {
             self.act(std::mem::take(&mut thought), Action::Click("features".into()));
-            let Page::Detail(features) = self.page() else { return false };
-            self.seen.extend(features.lines.iter().flat_map(|line| stems(line)));
+            let shown = self.page();
+            self.see(&shown);
+            let Page::Detail(features) = shown else { return false };
             let note = features_note(&self.instruction, &page, &features, &self.seen);
             thought = note.split(' ').next_back().unwrap_or_default().into();
             self.act(note, Action::Click("< prev".into()));
@@ -243,95 +336,17 @@ impl<'a> Browser<'a> {
                 return false;
             }
         }
-        for label in note.selected.into_iter().chain(["buy now".into()]) {
+        let to_select = note.selected.into_iter().filter(|value| !is_selected(&page, value));
+        for label in to_select.chain(["buy now".into()]) {
             self.act(std::mem::take(&mut thought), Action::Click(label));
         }
         true
     }
 }
 
-/// What is written on an item page.
-struct ItemNote {
-    text: String,
-    /// Whether each option has a named value, every stated option is there if they are checked, and the price is within
-    /// the limit.
-    is_fitting: bool,
-    /// The named values, in the order of the page.
-    selected: Vec<String>,
-}
-
-impl ItemNote {
-    fn of(page: &ItemPage, instruction: &Instruction, habits: BrowsingHabits) -> Self {
-        let named = instruction.named_on(page);
-        let (mut words, mut selected) = (Vec::new(), Vec::new());
-        for (list, options) in page.options.iter().enumerate() {
-            let value = named.iter().rfind(|of| of.list == list).map(|of| &*options.values[of.value].text);
-            words.push(format!("{} {}", options.name, value.unwrap_or("no")));
-            selected.extend(value.map(String::from));
-        }
-        let mut is_fitting = selected.len() == page.options.len();
-        let stated = if habits.checks_options { instruction.stated_options() } else { Vec::new() };
-        for option in stated {
-            if !selected.iter().any(|value| value.to_lowercase() == option.value) {
-                let missing = format!("{} no", option.name);
-                if !words.contains(&missing) {
-                    words.push(missing);
-                }
-                is_fitting = false;
-            }
-        }
-        if is_fitting {
-            let price = if habits.by_lowest_price { page.lowest_price } else { page.highest_price };
-            let is_affordable = instruction.limit().is_none_or(|limit| price <= limit);
-            words.push(dollars(price));
-            words.extend(instruction.limit().map(dollars));
-            words.push(if is_affordable { "yes" } else { "no" }.into());
-            is_fitting = is_affordable;
-        }
-        Self { text: words.join(" "), is_fitting, selected }
-    }
-}
-
-/// What is written on the features page of the product of `item`, given the stems of all pages so far.
-fn features_note(
-    instruction: &Instruction,
-    item: &ItemPage,
-    features: &DetailPage,
-    seen: &BTreeSet<String>,
-) -> String {
-    let mut texts = ReadTexts::of_title(&item.title);
-    texts.read(&features.lines);
-    let pages: Vec<&str> =
-        std::iter::once(&*item.title).chain(features.lines.iter().map(String::as_str)).collect();
-    let names: Vec<&str> = item.options.iter().map(|list| &*list.name).collect();
-    let mut notes = Vec::new();
-    for phrase in instruction.phrases(&instruction.named_on(item), &names) {
-        let missing = texts.missing(&phrase, seen);
-        let found = words_from(&pages, &phrase.texts[missing.first().copied().unwrap_or(0)..]);
-        notes.push(phrase.texts.join(" "));
-        let is_found = missing.is_empty() || found.is_some();
-        notes.extend(found);
-        notes.push(if is_found { "yes" } else { "no" }.into());
-        if !is_found {
-            break;
-        }
-    }
-    if notes.is_empty() { "yes".into() } else { notes.join(" ") }
-}
-
-/// As many words as `phrase` has, from the first word of the first clause of `lines` that begins like it; fewer at
-/// the end of the clause. `None` if no clause has its first word.
-fn words_from(lines: &[&str], phrase: &[String]) -> Option<String> {
-    let first = stems(phrase.first()?);
-    lines.iter().flat_map(|line| line.split([';', '.'])).find_map(|clause| {
-        let clause = clause.to_lowercase();
-        let words: Vec<&str> = clause
-            .split(|c: char| !c.is_alphanumeric() && c != '\'')
-            .filter(|word| !word.is_empty())
-            .collect();
-        let place = words.iter().position(|word| stems(word) == first)?;
-        Some(words[place..].iter().take(phrase.len()).copied().collect::<Vec<_>>().join(" "))
-    })
+/// Whether an option of `page` has this value selected.
+fn is_selected(page: &ItemPage, value: &str) -> bool {
+    page.options.iter().flat_map(|list| &list.values).any(|one| one.clicked && *one.text == *value)
 }
 
 #[cfg(test)]

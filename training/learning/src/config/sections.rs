@@ -96,6 +96,9 @@ pub struct WarmStartConfig {
     /// Copy tasks beside the demonstrations of a step of cloning, as a share of `batch_episodes`, in 0..=1. Only with
     /// `page_weight` 0.
     pub copy_task_share: f64,
+    /// Share of a batch of cloning that are episodes which the model begins and the expert finishes (DAgger), in 0..=1. Needs
+    /// a prompt format without a chat template, and the expert of `browsing`.
+    pub dagger_share: f64,
     /// Optimizer steps of cloning.
     pub steps: u64,
     /// Demonstrated episodes in one optimizer step.
@@ -251,6 +254,7 @@ impl Default for WarmStartConfig {
             copy_task_steps: 0,
             copy_task_repeats: 0.0,
             copy_task_share: 0.0,
+            dagger_share: 0.0,
             steps: 400,
             batch_episodes: 20,
             lr: 1e-3,

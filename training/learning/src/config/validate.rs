@@ -4,8 +4,8 @@ use webshop_agent::PromptFormat;
 use webshop_env::Compat;
 
 use crate::config::{
-    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, Method, ModelConfig,
-    PromptConfig, RlConfig, RlMode, SplitName, ValueConfig,
+    AuxiliarySource, Config, Credit, CurriculumConfig, DemonstrationKind, LossConfig, LossKind, Method,
+    ModelConfig, PromptConfig, RlConfig, RlMode, SplitName, ValueConfig,
 };
 use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
 use crate::error::{Result, TrainingError};
@@ -137,6 +137,13 @@ impl Config {
         let reads_pages = self.warm_start.page_weight != 0.0;
         let agent_only = "0 with `warm_start.page_weight`, since the pages of copy tasks are random";
         require(beside == 0.0 || !reads_pages, "warm_start.copy_task_share", beside, agent_only)?;
+        share("warm_start.dagger_share", self.warm_start.dagger_share)?;
+        let can_finish =
+            !self.prompt.format.is_chat() && self.warm_start.demonstrations == DemonstrationKind::Browsing;
+        let continued =
+            "0, unless `prompt.format` is `compact` or `text` and `warm_start.demonstrations` is `browsing`";
+        let dagger = self.warm_start.dagger_share;
+        require(can_finish || dagger == 0.0, "warm_start.dagger_share", dagger, continued)?;
         at_least_one("warm_start.batch_episodes", self.warm_start.batch_episodes)?;
         positive("warm_start.lr", self.warm_start.lr)?;
         share("warm_start.by_pairs", self.warm_start.habits.by_pairs)?;

@@ -24,7 +24,7 @@ use webshop_products::{GoalId, Seed};
 
 use crate::config::{DemonstrationKind, WarmStartConfig};
 use crate::data::layout_demonstrations::{layout_trajectory, render_demonstration, thought_pieces};
-use crate::data::task_set::TaskSet;
+use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::error::Result;
 use crate::model::gradient::{Gradients, accumulate};
@@ -110,14 +110,14 @@ impl Demonstrations<'_> {
         let habits =
             BrowsingHabits { reads_features: 1.0, puts_back: 0.5, heeds_notes: 0.0, ..self.config.habits };
         let Some((goal, shop, episode)) = self.browse(habits, rng) else { return Ok(None) };
-        let turns = render_demonstration(layout, shop, goal, &episode.turns);
+        let turns = render_demonstration(layout, shop, goal, &[], &episode.turns);
         let task = layout_trajectory(self.tokenizer, turns, thought_pieces)?;
         Ok((task.n_sampled() > 0 && task.longest_sequence() <= self.max_context).then_some(task))
     }
 
     /// An episode with these habits for a drawn goal; `None` if its search has no result.
     fn browse(&self, habits: BrowsingHabits, rng: &mut impl Rng) -> Option<(GoalId, &Shop, Demonstrated)> {
-        let (goal, shop) = self.draw_goal(rng);
+        let (goal, shop) = self.draw_task(rng);
         let expert = BrowsingExpert::new(shop, self.results_shown, habits);
         Some((goal, shop, expert.episode(goal, rng)?))
     }
@@ -132,7 +132,7 @@ impl Demonstrations<'_> {
         }
         let mut shown = None;
         for _ in 0..DRAWS {
-            let (goal, shop) = self.draw_goal(rng);
+            let (goal, shop) = self.draw_task(rng);
             let expert = Expert::new(shop, self.results_shown);
             let Some(turns) = expert.episode(goal, kind) else { continue };
             let Some(trajectory) = self.fitting_trajectory(shop, goal, &turns)? else { continue };
@@ -144,9 +144,14 @@ impl Demonstrations<'_> {
         Ok(shown)
     }
 
-    fn draw_goal(&self, rng: &mut impl Rng) -> (GoalId, &Shop) {
+    /// A training goal.
+    pub(crate) fn draw_goal(&self, rng: &mut impl Rng) -> TaskId {
         let goals = self.task_set.training();
-        let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
+        goals[rng.random_range(0..goals.len() as u64) as usize]
+    }
+
+    fn draw_task(&self, rng: &mut impl Rng) -> (GoalId, &Shop) {
+        let goal = self.draw_goal(rng);
         (goal.goal, self.task_set.shop_of(goal))
     }
 
@@ -157,12 +162,15 @@ impl Demonstrations<'_> {
         goal: GoalId,
         turns: &[ExpertTurn],
     ) -> Result<Option<Trajectory>> {
-        let fits = |trajectory: &Trajectory| {
-            turns.len() <= self.max_steps as usize
-                && trajectory.longest_sequence() <= self.max_context
-                && trajectory.longest_completion() <= self.max_turn_tokens
-        };
-        Ok(self.trajectory(shop, goal, turns)?.filter(fits))
+        let whole = self.trajectory(shop, goal, turns)?;
+        Ok(whole.filter(|whole| self.fits(whole, turns.len())))
+    }
+
+    /// Whether an episode of so many actions is within the limits.
+    pub(crate) fn fits(&self, trajectory: &Trajectory, n_actions: usize) -> bool {
+        n_actions <= self.max_steps as usize
+            && trajectory.longest_sequence() <= self.max_context
+            && trajectory.longest_completion() <= self.max_turn_tokens
     }
 
     /// The trajectory of an episode; `None` if the prompt format cannot render it.
@@ -170,7 +178,7 @@ impl Demonstrations<'_> {
         let chat = match &self.demonstrator {
             Demonstrator::Chat(chat) => chat,
             Demonstrator::Layout(layout) => {
-                let turns = render_demonstration(*layout, shop, goal, turns);
+                let turns = render_demonstration(*layout, shop, goal, &[], turns);
                 return Ok(Some(layout_trajectory(self.tokenizer, turns, <[Piece]>::len)?));
             }
         };

@@ -2,6 +2,7 @@
 
 pub(crate) mod copy_tasks;
 pub(crate) mod curriculum;
+pub(crate) mod dagger;
 pub(crate) mod demonstrations;
 pub(crate) mod few_shot;
 pub(crate) mod generated_shops;

@@ -30,7 +30,7 @@ pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokeniz
             DemonstrationKind::TwoHabits => think(shop, goal.goal, config),
         };
         match layout {
-            Some(layout) => layout_text(&render_demonstration(layout, shop, goal.goal, &turns)),
+            Some(layout) => layout_text(&render_demonstration(layout, shop, goal.goal, &[], &turns)),
             None => chat_text(config.prompt.format, shop, goal.goal, &turns),
         }
     };

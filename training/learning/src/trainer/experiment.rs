@@ -278,7 +278,7 @@ pub(super) fn has_critic(config: &Config, step: u64) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeSet;
 
     use webshop_lm::device::{DeviceRequest, KernelChoice};
@@ -318,10 +318,11 @@ mod tests {
         }
     }
 
-    /// A new run in a temporary folder, with few goals and a small vocabulary.
-    fn small_run() -> (tempfile::TempDir, Config, RunFolder, Compute) {
-        let keys = "catalog.size=30 auxiliary_shops=1 auxiliary_products=10 vocab_size=300";
-        let keys: Vec<String> = keys.split_whitespace().map(String::from).collect();
+    /// A new run in a temporary folder, with few goals, a small vocabulary, and further keys.
+    pub(in crate::trainer) fn small_run(keys: &str) -> (tempfile::TempDir, Config, RunFolder, Compute) {
+        let small = "catalog.size=30 auxiliary_shops=1 auxiliary_products=10 vocab_size=300";
+        let keys: Vec<String> =
+            [small, keys].iter().flat_map(|keys| keys.split_whitespace()).map(String::from).collect();
         let config = Config::resolve("test", "", &keys).unwrap();
         let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn the_parts_that_changed_are_named_when_a_run_is_resumed() {
-        let (_folder, config, run, compute) = small_run();
+        let (_folder, config, run, compute) = small_run("");
         Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
         let path = run.fingerprint();
         let mut begun: Fingerprint = read_json(&path).unwrap();
@@ -348,7 +349,7 @@ mod tests {
 
     #[test]
     fn no_two_episodes_of_a_step_are_equal() {
-        let (_folder, config, run, compute) = small_run();
+        let (_folder, config, run, compute) = small_run("");
         let (ex, ..) = Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
         let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
         // A step that draws its first goal twice.

@@ -1,14 +1,17 @@
 //! The warm start: supervised fine-tuning on copy tasks, then on demonstrations.
 
+use webshop_agent::Task;
+
+use crate::config::Config;
 use crate::data::copy_tasks::CopyTasks;
 use crate::data::demonstrations::{Demonstrations, cloning_gradient};
 use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
 use crate::metrics::{Metric, Phase, Record};
 use crate::optimizer::Schedule;
-use crate::trainer::Trainer;
 use crate::trainer::experiment::Experiment;
 use crate::trainer::single_step::{examples_of, single_step_sampler};
+use crate::trainer::{DAGGER_STEP, Trainer};
 
 /// Trains on copy tasks, then on demonstrations, until the steps of both are done.
 pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
@@ -24,9 +27,10 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
         let batch = if step < config.copy_task_steps {
             copy_tasks.batch(step, config.batch_episodes)
         } else {
-            let n_beside = config.copy_task_share * config.batch_episodes as f64;
-            let mut batch = demonstrations(ex, step, config.batch_episodes)?;
-            batch.extend(copy_tasks.batch(step, n_beside.round() as usize));
+            let of_batch = |share: f64| (share * config.batch_episodes as f64).round() as usize;
+            let mut batch = finished_by_expert(trainer, step, of_batch(config.dagger_share))?;
+            batch.extend(demonstrations(ex, step, config.batch_episodes - batch.len())?);
+            batch.extend(copy_tasks.batch(step, of_batch(config.copy_task_share)));
             batch
         };
         if batch.is_empty() {
@@ -68,26 +72,93 @@ pub(super) fn clone_batch(
     Ok((loss, grad_norm))
 }
 
+/// Up to `n` episodes that the current weights begin and the expert finishes, see [`dagger`](crate::data::dagger).
+fn finished_by_expert(trainer: &mut Trainer<'_>, step: u64, n: usize) -> Result<Vec<Trajectory>> {
+    let Trainer { ex, progress, train_state, .. } = trainer;
+    let demonstrator = ex.policy.demonstrator(ex.config)?;
+    let Some(layout) = demonstrator.layout().filter(|_| n > 0) else { return Ok(Vec::new()) };
+    let demonstrations = whole_episodes(ex, step)?;
+    let of_place =
+        |place| Experiment::task(&ex.tasks, demonstrations.begun(step, place), DAGGER_STEP + step, place);
+    let tasks: Vec<Task> = (0..n as u64).map(of_place).collect();
+    let (began, rl) = (progress.clock.seconds(), &ex.config.rl);
+    let episodes = ex.rollout_at(train_state.network(), &tasks, (rl.temperature, rl.top_p), &|| ())?;
+    progress.throughput.rolled_out(&episodes, progress.clock.seconds() - began);
+    let finished = episodes
+        .iter()
+        .zip(0..)
+        .map(|(episode, place)| demonstrations.finished(layout, (step, place), episode));
+    finished.filter_map(Result::transpose).collect()
+}
+
 /// Up to `n` demonstrations at step coordinate `step`: whole episodes, or single steps if the prompt format
 /// supports them.
 pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result<Vec<Trajectory>> {
-    let config = &ex.config.warm_start;
     if !ex.supports_single_steps() {
-        let demonstrations = Demonstrations {
-            task_set: &ex.tasks,
-            tokenizer: &ex.policy.tokenizer,
-            demonstrator: ex.policy.demonstrator(ex.config)?,
-            results_shown: ex.config.prompt.results_shown,
-            max_context: ex.config.prompt.max_context,
-            max_turn_tokens: ex.config.prompt.max_turn_tokens,
-            max_steps: ex.config.run.max_steps,
-            config,
-            only_successful: config.is_filtered(step),
-            seed: ex.seed(),
-        };
-        return demonstrations.batch(step, n);
+        return whole_episodes(ex, step)?.batch(step, n);
     }
     let sampler = single_step_sampler(ex, 1.0, 1.0)?;
     let sampler = if ex.config.shop_r1.history_rationales { sampler.with_rationales() } else { sampler };
-    examples_of(ex, &ex.tasks).batch(&sampler, config.thinking_share, step, n)
+    examples_of(ex, &ex.tasks).batch(&sampler, ex.config.warm_start.thinking_share, step, n)
+}
+
+/// Demonstrations of whole episodes as `step` needs them.
+fn whole_episodes<'e>(ex: &'e Experiment<'_>, step: u64) -> Result<Demonstrations<'e>> {
+    let Config { prompt, run, warm_start, .. } = ex.config;
+    Ok(Demonstrations {
+        task_set: &ex.tasks,
+        tokenizer: &ex.policy.tokenizer,
+        demonstrator: ex.policy.demonstrator(ex.config)?,
+        results_shown: prompt.results_shown,
+        max_context: prompt.max_context,
+        max_turn_tokens: prompt.max_turn_tokens,
+        max_steps: run.max_steps,
+        config: warm_start,
+        only_successful: warm_start.is_filtered(step),
+        seed: ex.seed(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::trainer::experiment::tests::small_run;
+    use crate::trainer::options::TrainOptions;
+
+    #[test]
+    fn the_model_begins_without_a_loss_and_the_expert_finishes() {
+        let (_folder, config, run, compute) =
+            small_run("model.from= vocab_size=700 max_turn_tokens=200 max_context=4096");
+        let (ex, progress, weights) =
+            Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
+        let never = AtomicBool::new(false);
+        let mut trainer = Trainer::new(&ex, progress, weights, &never);
+        assert_eq!(finished_by_expert(&mut trainer, 3, 0).unwrap(), []);
+        let finished = finished_by_expert(&mut trainer, 3, 8).unwrap();
+        assert!(!finished.is_empty());
+        let decoded = |ids: &[u32]| ex.policy.tokenizer.decode(ids);
+        for trajectory in &finished {
+            // Random weights write no action, so that the expert begins after one turn.
+            let first = trajectory.sampled.iter().position(|&is_sampled| is_sampled).unwrap();
+            let before = decoded(&trajectory.ids[..first]);
+            assert!(before.ends_with("nothing happens<|im_start|>"), "{before}");
+            assert_eq!(before.matches("nothing happens").count(), 1, "{before}");
+            let learned: Vec<u32> = trajectory
+                .ids
+                .iter()
+                .zip(&trajectory.sampled)
+                .filter_map(|(id, is_sampled)| is_sampled.then_some(*id))
+                .collect();
+            let learned = decoded(&learned);
+            assert!(learned.starts_with("search["), "{learned}");
+            assert!(learned.ends_with("click[buy now]<|im_end|>"), "{learned}");
+        }
+        assert_ne!(
+            finished,
+            finished_by_expert(&mut trainer, 4, 8).unwrap(),
+            "each step has its own episodes"
+        );
+    }
 }

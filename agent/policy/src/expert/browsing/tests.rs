@@ -1,5 +1,6 @@
 use webshop_products::{Catalog, GoalKind, GoalSet, Purpose, RawData, RawHumanInstruction, RawItem, Seed};
 
+use super::notes::words_from;
 use super::*;
 
 const WISH: &str = "Find me a brass desk lamp with glass base in size tall";
@@ -161,6 +162,62 @@ fn a_second_search_leaves_the_attributes_out() {
     );
     let found = shop(&["glass base"]);
     assert_eq!(demonstrate(&found, again, 0), demonstrate(&found, BrowsingHabits::NONE, 0));
+}
+
+/// What the expert does for the first goal after the actions of someone else.
+fn finished(shop: &Shop, habits: BrowsingHabits, so_far: &[Action]) -> Option<Demonstrated> {
+    let mut rng = Seed(0).rng(Purpose::GOALS, &[0]);
+    BrowsingExpert::new(shop, 5, habits).finish(GoalId(0), so_far, &mut rng)
+}
+
+fn clicks(labels: &[&str]) -> Vec<Action> {
+    let search = Action::Search("find me a brass desk lamp with glass base in size tall".into());
+    std::iter::once(search).chain(labels.iter().map(|label| Action::Click((*label).into()))).collect()
+}
+
+#[test]
+fn an_expert_goes_on_as_from_the_start() {
+    let again = BrowsingHabits { searches_again: true, ..BrowsingHabits::NONE };
+    let shop = shop_for("Find me a brass desk lamp with glass base with size: huge", &["glass base"]);
+    let whole = demonstrate(&shop, again, 0);
+    let actions: Vec<Action> = whole.turns.iter().map(|turn| turn.action.clone()).collect();
+    assert_eq!(actions.len(), 9);
+    // The last product of a search is known on the results page only.
+    for n_taken in 0..8 {
+        let rest = finished(&shop, again, &actions[..n_taken]).unwrap();
+        assert_eq!(rest.turns, whole.turns[n_taken..], "after {n_taken} actions");
+        assert_eq!(rest.reward, whole.reward);
+    }
+}
+
+#[test]
+fn an_expert_writes_the_note_again_after_a_mistake() {
+    let shop = shop(&["glass base"]);
+    let after = |labels: &[&str]| {
+        let rest = finished(&shop, BrowsingHabits::NONE, &clicks(labels))?;
+        Some(written(&rest))
+    };
+    let note = "size tall $030 $070 yes";
+    let right = Some(vec![format!("{note}: click[tall]"), "click[buy now]".into()]);
+    assert_eq!(after(&["b1", "huge"]), right);
+    assert_eq!(after(&["b1", "small", "wide"]), right, "another value is selected");
+    assert_eq!(after(&["b1", "tall", "tal"]), Some(vec![format!("{note}: click[buy now]")]));
+    assert_eq!(after(&["back to search"]).unwrap()[0], clicks(&[])[0].to_string());
+    assert_eq!(after(&["b1", "features"]), None);
+    assert_eq!(after(&["b1", "buy now"]), None);
+}
+
+#[test]
+fn an_expert_opens_one_of_many_that_someone_else_opened() {
+    let shop = shop(&["glass base"]);
+    let opened = clicks(&["b2", "< prev", "b0", "< prev", "b1", "< prev", "b2", "< prev"]);
+    let rest = finished(&shop, BrowsingHabits::NONE, &opened).unwrap();
+    assert_eq!(
+        rest.turns[0].action,
+        Action::Click("b1".into()),
+        "all were opened, the first one is opened again"
+    );
+    assert_eq!(rest.turns.last().unwrap().action, Action::Click("buy now".into()));
 }
 
 #[test]

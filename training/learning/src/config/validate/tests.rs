@@ -201,3 +201,14 @@ fn copy_tasks_beside_demonstrations_have_no_loss_on_pages() {
          random, not 0.2"
     );
 }
+
+#[test]
+fn an_expert_finishes_episodes_in_layouts_only() {
+    let given = ["warm_start.demonstrations=two-habits", "warm_start.dagger_share=0.5"].map(String::from);
+    let refused = Config::resolve("test", "", &given).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "configuration key `warm_start.dagger_share` must be 0, unless `prompt.format` is `compact` or `text` and \
+         `warm_start.demonstrations` is `browsing`, not 0.5"
+    );
+}
