@@ -32,6 +32,8 @@ pub struct CatalogConfig {
     pub auxiliary_products: usize,
     /// `TrainingProducts`: share of these shops whose words are permuted, 0 to 1.
     pub auxiliary_permuted_share: f64,
+    /// Share of the permuted words that are coined, so that no other text has them, 0 to 1.
+    pub auxiliary_coined_share: f64,
     /// Training goals of one product in each auxiliary shop at most; 0 for all.
     pub auxiliary_goals_per_product: usize,
     /// A folder in which the source and its search index are cached from run to run. No part of the experiment, so no
@@ -54,6 +56,7 @@ impl Default for CatalogConfig {
             auxiliary_source: AuxiliarySource::Generator,
             auxiliary_products: 100,
             auxiliary_permuted_share: 0.0,
+            auxiliary_coined_share: 0.0,
             auxiliary_goals_per_product: 0,
             cache: None,
         }

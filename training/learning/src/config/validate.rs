@@ -4,12 +4,14 @@ use webshop_agent::PromptFormat;
 use webshop_env::Compat;
 
 use crate::config::{
-    AuxiliarySource, Config, Credit, CurriculumConfig, DemonstrationKind, LossConfig, LossKind, Method,
-    ModelConfig, PromptConfig, RlConfig, RlMode, SplitName, ValueConfig,
+    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, Method, ModelConfig,
+    PromptConfig, RlConfig, RlMode, SplitName, ValueConfig,
 };
 use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
 use crate::error::{Result, TrainingError};
 use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, OptionalClip};
+
+mod warm_start;
 
 impl Config {
     /// Refuses the first value outside its range, in the order of the file.
@@ -60,7 +62,11 @@ impl Config {
         share("catalog.auxiliary_permuted_share", permuted)?;
         let has_words = self.catalog.auxiliary_source == AuxiliarySource::TrainingProducts || permuted == 0.0;
         let real = "0 if `catalog.auxiliary_source` is `generator`, whose shops have words of their own";
-        require(has_words, "catalog.auxiliary_permuted_share", permuted, real)
+        require(has_words, "catalog.auxiliary_permuted_share", permuted, real)?;
+        let coined = self.catalog.auxiliary_coined_share;
+        share("catalog.auxiliary_coined_share", coined)?;
+        let of_permuted = "0 if `catalog.auxiliary_permuted_share` is 0, whose words they are a share of";
+        require(coined == 0.0 || permuted > 0.0, "catalog.auxiliary_coined_share", coined, of_permuted)
     }
 
     fn validate_prompt(&self) -> Result<()> {
@@ -124,37 +130,6 @@ impl Config {
         require(even, "model.head_dim", model.head_dim, "even and positive")?;
         // 256 bytes and the special tokens.
         require(model.vocab_size > 256, "model.vocab_size", model.vocab_size, "more than the 256 bytes")
-    }
-
-    fn validate_warm_start(&self) -> Result<()> {
-        let (copy_tasks, beside) = (self.warm_start.copy_task_steps, self.warm_start.copy_task_share);
-        let is_new = !self.prompt.format.is_chat() || self.model.from.is_empty();
-        let none = "0 for a chat model in `model.from`, which needs no copy tasks";
-        require(is_new || copy_tasks == 0, "warm_start.copy_task_steps", copy_tasks, none)?;
-        require(is_new || beside == 0.0, "warm_start.copy_task_share", beside, none)?;
-        share("warm_start.copy_task_repeats", self.warm_start.copy_task_repeats)?;
-        share("warm_start.copy_task_share", beside)?;
-        let reads_pages = self.warm_start.page_weight != 0.0;
-        let agent_only = "0 with `warm_start.page_weight`, since the pages of copy tasks are random";
-        require(beside == 0.0 || !reads_pages, "warm_start.copy_task_share", beside, agent_only)?;
-        share("warm_start.dagger_share", self.warm_start.dagger_share)?;
-        let can_finish =
-            !self.prompt.format.is_chat() && self.warm_start.demonstrations == DemonstrationKind::Browsing;
-        let continued =
-            "0, unless `prompt.format` is `compact` or `text` and `warm_start.demonstrations` is `browsing`";
-        let dagger = self.warm_start.dagger_share;
-        require(can_finish || dagger == 0.0, "warm_start.dagger_share", dagger, continued)?;
-        at_least_one("warm_start.batch_episodes", self.warm_start.batch_episodes)?;
-        positive("warm_start.lr", self.warm_start.lr)?;
-        share("warm_start.by_pairs", self.warm_start.habits.by_pairs)?;
-        share("warm_start.filtered_share", self.warm_start.filtered_share)?;
-        share("warm_start.page_weight", self.warm_start.page_weight)?;
-        share("warm_start.reading_task_share", self.warm_start.reading_task_share)?;
-        share("warm_start.reads_features", self.warm_start.habits.reads_features)?;
-        share("warm_start.puts_back", self.warm_start.habits.puts_back)?;
-        share("warm_start.heeds_notes", self.warm_start.habits.heeds_notes)?;
-        share("warm_start.thinking_share", self.warm_start.thinking_share)?;
-        share("warm_start.rejection_share", self.warm_start.rejection_share)
     }
 
     fn validate_value(&self) -> Result<()> {

@@ -8,6 +8,9 @@
 //! number of products that have them, and each takes the place of another of about the same rank, in all texts alike. A
 //! plural follows its singular, so that search still finds one by the other. Words of one character, and those in more
 //! than a third of the products or of the instructions (`with`, `find`), stay.
+//!
+//! A policy that has seen every word many times need not copy it letter by letter, and fails at words that it has not
+//! seen. So a share of the words can be *coined*, of the halves of two words, in every catalog anew.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -52,11 +55,22 @@ impl ExchangeableWords {
         Self { groups }
     }
 
-    /// A uniform permutation within each group.
-    pub(crate) fn permuted(&self, mut rng: impl Rng) -> WordPermutation {
+    /// A uniform permutation within each group, in which a share of the words are coined: the first half of the word that
+    /// would take the place, and the second half of another of its group. A coined word is not among the others.
+    pub(crate) fn permuted(&self, coined_share: f64, mut rng: impl Rng) -> WordPermutation {
         let mut replacements = HashMap::new();
+        let mut taken: BTreeSet<String> = self.groups.iter().flatten().cloned().collect();
         for group in &self.groups {
-            let others = drawn(group.clone(), &mut rng, group.len());
+            let mut others = drawn(group.clone(), &mut rng, group.len());
+            if coined_share > 0.0 {
+                for other in &mut others {
+                    let tail = &group[rng.random_range(0..group.len() as u64) as usize];
+                    let coined = coined(other, tail);
+                    if rng.random::<f64>() < coined_share && taken.insert(coined.clone()) {
+                        *other = coined;
+                    }
+                }
+            }
             replacements.extend(group.iter().cloned().zip(others));
         }
         WordPermutation { replacements }
@@ -143,6 +157,15 @@ impl WordPermutation {
     }
 }
 
+/// The first half of `head`, with the middle letter, and the second half of `tail` without a final `s`, which would look
+/// like a plural.
+fn coined(head: &str, tail: &str) -> String {
+    let half = |word: &str| word.chars().count().div_ceil(2);
+    let first = head.chars().take(half(head));
+    let second: String = tail.chars().skip(half(tail)).collect();
+    first.chain(second.trim_end_matches('s').chars()).collect()
+}
+
 /// What `word` is the plural of, if it may be one.
 fn singular(word: &str) -> Option<&str> {
     word.strip_suffix('s').filter(|stem| stem.len() > 2 && !stem.ends_with('s'))
@@ -223,7 +246,7 @@ mod tests {
 
     #[test]
     fn texts_keep_their_form_and_what_they_share() {
-        let words = ExchangeableWords::of(&data()).permuted(Seed(1).rng(purpose::PERMUTED_WORDS, &[]));
+        let words = ExchangeableWords::of(&data()).permuted(0.0, Seed(1).rng(purpose::PERMUTED_WORDS, &[]));
         let changed = words.apply(&data());
         let title = |at: usize| changed.items[at].name.as_str();
         let word = |text: &str, at: usize| text.split([' ', ',']).nth(at).unwrap().to_lowercase();
@@ -258,11 +281,28 @@ mod tests {
     fn every_word_takes_the_place_of_one_other() {
         let words = ExchangeableWords::of(&data());
         let all: BTreeSet<&String> = words.groups.iter().flatten().collect();
-        let permutation = words.permuted(Seed(2).rng(purpose::PERMUTED_WORDS, &[]));
+        let permutation = words.permuted(0.0, Seed(2).rng(purpose::PERMUTED_WORDS, &[]));
         assert_eq!(permutation.replacements.keys().collect::<BTreeSet<_>>(), all);
         assert_eq!(permutation.replacements.values().collect::<BTreeSet<_>>(), all);
         assert!(all.iter().all(|word| !["with", "find", "me", "v", "shirts"].contains(&word.as_str())));
-        let other = words.permuted(Seed(3).rng(purpose::PERMUTED_WORDS, &[]));
+        let other = words.permuted(0.0, Seed(3).rng(purpose::PERMUTED_WORDS, &[]));
         assert_ne!(permutation.replacements, other.replacements);
+    }
+
+    #[test]
+    fn coined_words_are_new_and_half_of_another() {
+        let words = ExchangeableWords::of(&data());
+        let of_share = |share| words.permuted(share, Seed(2).rng(purpose::PERMUTED_WORDS, &[])).replacements;
+        let known: BTreeSet<String> = words.groups.iter().flatten().cloned().collect();
+        let n_new = |share| of_share(share).values().filter(|word| !known.contains(*word)).count();
+        assert_eq!(n_new(0.0), 0);
+        assert!((1..n_new(1.0)).contains(&n_new(0.5)), "{} and {}", n_new(0.5), n_new(1.0));
+        let all = of_share(1.0);
+        assert_eq!(all.values().collect::<BTreeSet<_>>().len(), all.len(), "no two are equal");
+        let is_made_of_halves =
+            |word: &String| known.iter().any(|head| known.iter().any(|tail| coined(head, tail) == *word));
+        assert!(all.values().all(|word| known.contains(word) || is_made_of_halves(word)));
+        assert_eq!(coined("running", "laces"), "runne");
+        assert_eq!(coined("10", "12"), "12");
     }
 }

@@ -49,7 +49,8 @@ pub(crate) fn resampled_shops(config: &CatalogConfig, shop: &Shop) -> Result<Vec
         // Instructions of products that the shop does not have make no goals.
         let mut part = RawData { items, ..data.clone() };
         if is_permuted(number, config.auxiliary_permuted_share) {
-            part = words.permuted(seed.rng(purpose::PERMUTED_WORDS, &[])).apply(&part);
+            let words = words.permuted(config.auxiliary_coined_share, seed.rng(purpose::PERMUTED_WORDS, &[]));
+            part = words.apply(&part);
         }
         let catalog = Catalog::from_raw(&part, seed)?;
         let goals = GoalSet::from_raw(&part, &catalog, config.goals.kind(), seed)?;

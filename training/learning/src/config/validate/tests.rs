@@ -212,3 +212,14 @@ fn an_expert_finishes_episodes_in_layouts_only() {
          `warm_start.demonstrations` is `browsing`, not 0.5"
     );
 }
+
+#[test]
+fn coined_words_are_a_share_of_permuted_ones() {
+    let given = ["catalog.auxiliary_coined_share=0.5"].map(String::from);
+    let refused = Config::resolve("test", "", &given).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "configuration key `catalog.auxiliary_coined_share` must be 0 if `catalog.auxiliary_permuted_share` is 0, whose words \
+         they are a share of, not 0.5"
+    );
+}
