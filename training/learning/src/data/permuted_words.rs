@@ -9,7 +9,7 @@
 //! plural follows its singular, so that search still finds one by the other. Words of one character, and those in more
 //! than a third of the products or of the instructions (`with`, `find`), stay.
 //!
-//! A policy that has seen every word many times need not copy it letter by letter, and fails at words that it has not
+//! A policy that has seen every word many times need not copy it token by token, and fails at words that it has not
 //! seen. So a share of the words can be *coined*, of the halves of two words, in every catalog anew.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
