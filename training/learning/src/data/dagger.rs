@@ -25,7 +25,7 @@ use crate::purpose;
 
 impl Demonstrations<'_> {
     /// The goal that the model begins at `place` in the batch of `step`.
-    pub(crate) fn begun(&self, step: u64, place: u64) -> TaskId {
+    pub(crate) fn goal_to_begin(&self, step: u64, place: u64) -> TaskId {
         self.draw_begun(step, place).0
     }
 

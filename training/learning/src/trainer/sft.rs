@@ -78,8 +78,9 @@ fn finished_by_expert(trainer: &mut Trainer<'_>, step: u64, n: usize) -> Result<
     let demonstrator = ex.policy.demonstrator(ex.config)?;
     let Some(layout) = demonstrator.layout().filter(|_| n > 0) else { return Ok(Vec::new()) };
     let demonstrations = whole_episodes(ex, step)?;
-    let of_place =
-        |place| Experiment::task(&ex.tasks, demonstrations.begun(step, place), DAGGER_STEP + step, place);
+    let of_place = |place| {
+        Experiment::task(&ex.tasks, demonstrations.goal_to_begin(step, place), DAGGER_STEP + step, place)
+    };
     let tasks: Vec<Task> = (0..n as u64).map(of_place).collect();
     let (began, rl) = (progress.clock.seconds(), &ex.config.rl);
     let episodes = ex.rollout_at(train_state.network(), &tasks, (rl.temperature, rl.top_p), &|| ())?;
