@@ -105,7 +105,8 @@ fn links(tokens: &[Token], module: &Module) -> Links {
         let before = if at == 0 { "" } else { text(at - 1) };
         match text(at) {
             "mod" if text(at + 2) == "{" => inner.push((text(at + 1).to_owned(), closing(tokens, at + 2))),
-            "use" => {
+            // Not the captures of a type, `use<>`.
+            "use" if text(at + 1) != "<" => {
                 let tree = Tree { tokens, here: &here, passes_on: ["pub", ")"].contains(&before) };
                 at += 1;
                 tree.read(&mut at, Vec::new(), &mut links);

@@ -22,15 +22,16 @@
 //! So few demonstrations show that reading features pays. A learner that puts products back if and only if the note
 //! does not end in `yes` does what no demonstrator does for long.
 
+mod habits;
 mod notes;
 
 use std::collections::BTreeSet;
 
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 use webshop_env::{Action, ItemPage, Page, ResultItem, ResultsPage, Session, Shop};
 use webshop_products::{GoalId, ProductIdx};
 
+pub use crate::expert::browsing::habits::BrowsingHabits;
 use crate::expert::browsing::notes::{ItemNote, features_note};
 use crate::expert::turn::ExpertTurn;
 use crate::instruction::{Instruction, stems};
@@ -53,58 +54,6 @@ const FIRST_SEARCH: OpenLimit = OpenLimit { n_products: 2, last_after: None };
 
 /// After the second of two.
 const SECOND_SEARCH: OpenLimit = OpenLimit { n_products: 3, last_after: Some(10) };
-
-/// How often a [`BrowsingExpert`] does what. Shares are from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BrowsingHabits {
-    /// Share of episodes that open products in the order of shared word pairs; the others in that of the page.
-    pub by_pairs: f64,
-    /// Share of the products without a reason to go back whose features are read.
-    pub reads_features: f64,
-    /// Share of the products whose features were read that are put back, whatever the note says.
-    pub puts_back: f64,
-    /// Share of the others with a note that ends in `no` that are put back because of it.
-    pub heeds_notes: f64,
-    /// Whether a product is put back if its page lacks an option that the instruction states as `name: value`; else
-    /// only the options that the page has count.
-    pub checks_options: bool,
-    /// Whether a second search follows if none of the first two products was bought.
-    pub searches_again: bool,
-    /// Whether a price that is a range is judged by its lowest amount, since what the purchase costs is drawn from the
-    /// range; else by the highest.
-    pub by_lowest_price: bool,
-}
-
-impl Default for BrowsingHabits {
-    fn default() -> Self {
-        Self { by_pairs: 0.5, reads_features: 0.5, heeds_notes: 0.1, ..Self::NONE }
-    }
-}
-
-impl BrowsingHabits {
-    /// All shares are 0, and nothing else is done.
-    pub const NONE: Self = Self {
-        by_pairs: 0.0,
-        reads_features: 0.0,
-        puts_back: 0.0,
-        heeds_notes: 0.0,
-        checks_options: false,
-        searches_again: false,
-        by_lowest_price: false,
-    };
-
-    /// Those of the rule `stated-options`: products are opened in the order of the page, stated options are checked, a
-    /// second search follows, ranges of prices count by their lowest amount, and no features are read. Nothing is left
-    /// to draws.
-    pub const STATED_OPTIONS: Self =
-        Self { checks_options: true, searches_again: true, by_lowest_price: true, ..Self::NONE };
-
-    /// Share of the products with this note, by its last word, that are put back.
-    fn puts_back_after(&self, verdict: &str) -> f64 {
-        let heeded = if verdict == "no" { self.heeds_notes } else { 0.0 };
-        self.puts_back + (1.0 - self.puts_back) * heeded
-    }
-}
 
 /// Writes demonstrations from instructions and pages alone.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use webshop_env::{DetailPage, ItemPage};
 
-use crate::expert::browsing::BrowsingHabits;
+use crate::expert::browsing::habits::BrowsingHabits;
 use crate::instruction::phrases::ReadTexts;
 use crate::instruction::{Instruction, stems};
 use crate::prompt_format::compact::dollars;
