@@ -67,3 +67,61 @@ impl Demonstrations<'_> {
         Ok(Some(whole).filter(|whole| self.fits(whole, n_kept + rest.turns.len())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use webshop_agent::{EpisodeExt, ExpertPolicy, RolloutConfig, Task, rollout};
+
+    use super::*;
+    use crate::config::Config;
+    use crate::data::demonstrations::tests::demonstrations;
+    use crate::data::task_set::TaskSet;
+    use crate::setup::limits::layout;
+    use crate::setup::open_shop::open_shop;
+    use crate::setup::tokenizer::train_tokenizer;
+
+    /// The text of what is learned.
+    fn learned(demonstrations: &Demonstrations<'_>, trajectory: &Trajectory) -> String {
+        let ids = trajectory.ids.iter().zip(&trajectory.sampled);
+        let ids: Vec<u32> = ids.filter_map(|(id, is_sampled)| is_sampled.then_some(*id)).collect();
+        demonstrations.tokenizer.decode(&ids)
+    }
+
+    #[test]
+    fn an_episode_without_a_mistake_is_taken_over_at_a_random_turn() {
+        let keys = ["by_pairs=0", "reads_features=0"].map(String::from);
+        let config = Config::resolve("test", "", &keys).unwrap();
+        let task_set = TaskSet::of_shop(open_shop(&config.catalog).unwrap());
+        let tokenizer = train_tokenizer(&task_set, &config).unwrap();
+        let layout = layout(&config).unwrap();
+        let unfiltered = demonstrations(&task_set, &tokenizer, &config);
+        let demonstrations = Demonstrations { only_successful: true, ..unfiltered };
+        let goals: Vec<TaskId> = (0..40).map(|place| demonstrations.goal_to_begin(0, place)).collect();
+        let tasks: Vec<Task> =
+            goals.iter().map(|goal| Task::new(Arc::clone(task_set.shop_of(*goal)), goal.at(0, 0))).collect();
+        // The expert itself, without draws, in place of the model.
+        let habits = config.warm_start.habits;
+        let mut expert = ExpertPolicy::browsing(demonstrations.results_shown, habits, demonstrations.seed);
+        let limits = RolloutConfig { max_steps: config.run.max_steps, lanes: 8 };
+        let episodes = rollout(&mut expert, &tasks, limits, &mut |_, _| ()).unwrap();
+        let mut n_turns = Vec::new();
+        for ((episode, goal), place) in episodes.iter().zip(&goals).zip(0..) {
+            let finished = demonstrations.finished(layout, (0, place), episode).unwrap();
+            assert!(finished.is_none() || episode.is_success(), "a purchase of less than 1 is filtered out");
+            let Some(finished) = finished else { continue };
+            let shop = task_set.shop_of(*goal);
+            let whole = BrowsingExpert::new(shop, demonstrations.results_shown, habits);
+            let whole = whole.episode(goal.goal, &mut demonstrations.seed.rng(purpose::DAGGER, &[])).unwrap();
+            let turns = render_demonstration(layout, shop, goal.goal, &[], &whole.turns);
+            let whole = continue_trajectory(Trajectory::new(), &tokenizer, turns, <[_]>::len).unwrap();
+            let [whole, rest] = [&whole, &finished].map(|one| learned(&demonstrations, one));
+            assert!(rest.ends_with("click[buy now]<|im_end|>"), "{rest}");
+            n_turns.push((rest.matches("<|im_end|>").count(), whole.matches("<|im_end|>").count()));
+        }
+        assert!(n_turns.iter().any(|(rest, whole)| rest == whole), "{n_turns:?}");
+        assert!(n_turns.iter().any(|(rest, whole)| rest < whole), "{n_turns:?}");
+        assert!(n_turns.len() > 10 && n_turns.len() < 40, "{} of 40 are successful", n_turns.len());
+    }
+}

@@ -233,7 +233,7 @@ pub(crate) fn cloning_gradient(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use webshop_lm::{Qwen2, Qwen2Config};
 
     use super::*;
@@ -242,7 +242,7 @@ mod tests {
     use crate::setup::open_shop::open_shop;
     use crate::setup::tokenizer::train_tokenizer;
 
-    fn demonstrations<'a>(
+    pub(in crate::data) fn demonstrations<'a>(
         task_set: &'a TaskSet,
         tokenizer: &'a BpeTokenizer,
         config: &'a Config,

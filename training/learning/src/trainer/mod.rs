@@ -81,10 +81,10 @@ const VALUE_STEP: u64 = 1 << 41;
 const MIXED_STEP: u64 = 1 << 42;
 /// First step coordinate of reference rollouts that are forked from states, one per reference.
 const FORK_STEP: u64 = 1 << 43;
-/// Added to the step of cloning to address the draws of the episodes that the model begins and the expert finishes.
-const DAGGER_STEP: u64 = 1 << 45;
 /// Step coordinate of the judgement.
 const JUDGEMENT_STEP: u64 = 1 << 44;
+/// Added to the step of cloning to address the draws of the episodes that the model begins and the expert finishes.
+const DAGGER_STEP: u64 = 1 << 45;
 
 /// The three evaluations that summarize a run; `None` until they are made.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -5,9 +5,8 @@
 //! rollouts of the reference, and learns from what they return; a [`RolloutWorker`] makes the episodes of a request in
 //! its process. The run has the bytes of a run without workers if all processors compute the same bits.
 //!
-//! The trainer itself makes evaluations, the judgement, the beginnings of demonstrations (DAgger), and rollouts that are forked from
-//! states. Single steps, devices
-//! and curricula over the size of shops are refused.
+//! The trainer itself makes evaluations, the judgement, the beginnings of demonstrations (DAgger), and rollouts that are
+//! forked from states. Single steps, devices and curricula over the size of shops are refused.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
