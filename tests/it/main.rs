@@ -1,5 +1,9 @@
 //! Integration tests: one module per promise of the whole project, all in one binary, so that there is one link.
 
+/// The allocator of the binary: training allocates and frees many activations.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod common;
 
 mod architecture;

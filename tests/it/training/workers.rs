@@ -7,6 +7,7 @@ use webshop_agent::Episode;
 use webshop_training::{EpisodeRequest, RolloutWorker, RolloutWorkers};
 
 use super::*;
+use crate::common::cases;
 
 type Answer = Result<Vec<Episode>, Box<dyn Error + Send + Sync>>;
 
@@ -48,7 +49,8 @@ fn trained(config: &Config, run: &RunFolder, workers: &dyn RolloutWorkers) -> Re
 
 #[test]
 fn a_run_with_workers_has_the_bytes_of_a_run_without() {
-    for more in [&[][..], &["loss=grpo", "rl.group_size=4", "rl.temperature=0.8", "rl.top_p=0.9"]] {
+    let settings = [&[][..], &["loss=grpo", "rl.group_size=4", "rl.temperature=0.8", "rl.top_p=0.9"]];
+    for more in cases(&settings, &[1]) {
         let config = toy(more);
         let (_keep, run) = begin(&config);
         let workers = InHalves::new();
@@ -84,13 +86,14 @@ impl RolloutWorkers for Down {
 
 #[test]
 fn wrong_answers_end_the_run_with_an_error_that_names_them() {
-    let cases: [(&dyn RolloutWorkers, &str); 3] = [
+    let wrong: [(&dyn RolloutWorkers, &str); 3] = [
         (&Down, "rollout workers: the cluster is gone"),
         (&Wrong(|episodes| drop(episodes.pop())), "rollout workers: 32 episodes were asked for, 31 came"),
         (&Wrong(|episodes| episodes.swap(0, 1)), "rollout workers: the episode at EpisodeCoordinates"),
     ];
-    for (workers, expected) in cases {
-        let (_keep, run) = begin(&toy(&[]));
+    for (workers, expected) in wrong {
+        let keep = tempfile::tempdir().expect("a temporary folder");
+        let run = branch_run(&WARM_START.1, &keep.path().join("run"), &toy(&[])).expect("a branch");
         let error = trained(&toy(&[]), &run, workers).expect_err("a wrong answer");
         assert!(error.to_string().starts_with(expected), "{error}");
         assert!(run.root().join("checkpoints/last/model").is_dir(), "the warm start is kept");
