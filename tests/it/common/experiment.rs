@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use tempfile::TempDir;
 use webshop_lm::device::Compute;
 use webshop_training::config::Config;
-use webshop_training::{RunFolder, TrainOptions, warm_up};
+use webshop_training::{RunFolder, TrainOptions, branch_run, warm_up};
 
 /// What the experiments of the tests have in common.
 pub(crate) const TOY: &str = r#"
@@ -52,6 +52,13 @@ pub(crate) static WARM_START: LazyLock<(TempDir, RunFolder)> = LazyLock::new(|| 
     warm_up(&toy(&[]), &run, TrainOptions::default()).expect("a warm start");
     (keep, run)
 });
+
+/// A run that goes on from [`WARM_START`].
+pub(crate) fn branch(config: &Config) -> (TempDir, RunFolder) {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let run = branch_run(&WARM_START.1, &keep.path().join("run"), config).expect("a branch");
+    (keep, run)
+}
 
 /// Copies a folder with its links as they are.
 pub(crate) fn copy_folder(from: &Path, to: &Path) {

@@ -19,12 +19,12 @@ use webshop_training::{
     RunFolder, RunSummary, Steps, TaskSet, TrainOptions, TrainingError, branch_run, read_json, train, warm_up,
 };
 
-const WARM_STEPS: u64 = 155;
+const WARM_STEPS: u64 = 105;
 const RL_STEPS: u64 = 4;
 
 /// The small experiment, in single steps.
 const IN_STEPS: [&str; 10] = [
-    "warm_start.steps=150",
+    "warm_start.steps=100",
     "prompt.format=shop-r1-minimal",
     "prompt.max_context=768",
     "prompt.max_turn_tokens=48",

@@ -4,9 +4,8 @@ use super::*;
 
 /// The records of the learning phase of a run with these settings, from the common warm start, and its folder.
 fn learned(settings: &[&str]) -> (TempDir, Vec<Record>) {
-    let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(settings);
-    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let (keep, run) = branch(&config);
     train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics");
     let steps = records.into_iter().filter(|one| one.phase == Phase::Learn);

@@ -99,10 +99,9 @@ fn a_run_that_cannot_be_resumed_keeps_its_records() {
 }
 
 /// The bytes of a run that branches from the warm start and is stopped after `n_advances` and resumed, or not stopped for 0.
-fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static str, Vec<u8>)> {
-    let keep = tempfile::tempdir().expect("a temporary folder");
+pub(super) fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static str, Vec<u8>)> {
     let config = toy(more);
-    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let (_keep, run) = branch(&config);
     let stop = AtomicBool::new(false);
     let observer = StopAfter::new(n_advances, &stop);
     let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");

@@ -17,8 +17,7 @@ const KNOWING: [&str; 2] = ["expert", "oracle"];
 /// The small experiment with a judgement, from the common warm start.
 fn judged(more: &[&str]) -> (TempDir, RunFolder, Config) {
     let config = toy(&[&["rl.steps=1", "judgement.episodes=7", "judgement.shops=2"], more].concat());
-    let keep = tempfile::tempdir().expect("a temporary folder");
-    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let (keep, run) = branch(&config);
     (keep, run, config)
 }
 

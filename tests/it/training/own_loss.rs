@@ -35,9 +35,8 @@ impl Loss for Weighted {
 
 /// The end of a run that branches from the warm start and learns with `loss`, in a folder of its own.
 fn learned(loss: &Weighted, settings: &[&str]) -> (TempDir, RunFolder, Result<()>) {
-    let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(settings);
-    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let (keep, run) = branch(&config);
     let end = train(&config, &run, TrainOptions { loss: Some(loss), ..TrainOptions::default() });
     (keep, run, end.map(drop))
 }

@@ -34,8 +34,7 @@ impl Observer for ValueUnits {
 fn the_progress_of_v_star_goes_on_from_batch_to_batch() {
     // Four batches of three goals draw from eight; each goal has four rollouts.
     let config = toy(&["rl.batch_episodes=3"]);
-    let keep = tempfile::tempdir().expect("a temporary folder");
-    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let (_keep, run) = branch(&config);
     let units = ValueUnits::default();
     train(&config, &run, TrainOptions { observer: &units, ..TrainOptions::default() })
         .expect("a run to the end");

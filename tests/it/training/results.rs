@@ -109,9 +109,8 @@ fn the_best_checkpoint_is_that_of_the_best_evaluation() {
 
 #[test]
 fn forks_make_every_state_known_and_their_tokens_count_once() {
-    let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(&["value.credit=state", "value.forks=2", "value.samples=2"]);
-    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let (_keep, run) = branch(&config);
     train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let steps: Vec<&Record> = records.iter().filter(|r| r.get(Metric::ValueForkTokens).is_some()).collect();
@@ -152,9 +151,8 @@ fn values_that_another_run_left_behind_change_nothing_that_is_learned() {
 
 #[test]
 fn learning_ends_when_its_tokens_are_spent() {
-    let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(&["rl.max_tokens=12000", "rl.steps=50", "evaluation.every=1"]);
-    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let (_keep, run) = branch(&config);
     train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let totals: Vec<f64> = records.iter().filter_map(|r| r.get(Metric::RolloutTokensTotal)).collect();
@@ -208,9 +206,8 @@ fn the_episodes_of_a_run_can_be_replayed() {
 
 #[test]
 fn ppo_learns_a_critic_and_estimates_no_v_star() {
-    let keep = tempfile::tempdir().expect("a temporary folder");
     let config = toy(&["rl.loss.kind=ppo", "rl.minibatches=2", "rl.epochs=2"]);
-    let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+    let (_keep, run) = branch(&config);
     train(&config, &run, TrainOptions::default()).expect("a run to the end");
     let records = read_records(run.root(), "test").expect("metrics that read back");
     let steps: Vec<&Record> =
@@ -246,9 +243,8 @@ fn ppo_learns_a_critic_and_estimates_no_v_star() {
 #[test]
 fn advantages_are_those_of_the_batch_whatever_its_minibatches() {
     let first_step = |minibatches: &str| {
-        let keep = tempfile::tempdir().expect("a temporary folder");
         let config = toy(&["rl.steps=1", minibatches]);
-        let run = branch_run(&WARM_START.1, &keep.path().join("run"), &config).expect("a branch");
+        let (_keep, run) = branch(&config);
         train(&config, &run, TrainOptions::default()).expect("a run to the end");
         let records = read_records(run.root(), "test").expect("metrics that read back");
         let step = records.into_iter().find(|record| record.get(Metric::TrainAdvMean).is_some());

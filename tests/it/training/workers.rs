@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use webshop_agent::Episode;
 use webshop_training::{EpisodeRequest, RolloutWorker, RolloutWorkers};
 
+use super::exactness::learned;
 use super::*;
 use crate::common::cases;
 
@@ -52,13 +53,13 @@ fn a_run_with_workers_has_the_bytes_of_a_run_without() {
     let settings = [&[][..], &["loss=grpo", "rl.group_size=4", "rl.temperature=0.8", "rl.top_p=0.9"]];
     for more in cases(&settings, &[1]) {
         let config = toy(more);
-        let (_keep, run) = begin(&config);
+        let (_keep, run) = branch(&config);
         let workers = InHalves::new();
         trained(&config, &run, &workers).expect("a run to the end");
         let batches = workers.n_requests.into_inner();
         assert!(batches >= RL_STEPS, "the workers were asked {batches} times");
         let with = Run { folder: run.root().into(), _keep: None }.bytes();
-        for ((name, with), (_, without)) in with.iter().zip(Run::whole(&config, 2).bytes()) {
+        for ((name, with), (_, without)) in with.iter().zip(learned(more, 2, 0)) {
             assert!(*with == without, "{more:?}: `{name}` differs");
         }
     }
@@ -92,8 +93,7 @@ fn wrong_answers_end_the_run_with_an_error_that_names_them() {
         (&Wrong(|episodes| episodes.swap(0, 1)), "rollout workers: the episode at EpisodeCoordinates"),
     ];
     for (workers, expected) in wrong {
-        let keep = tempfile::tempdir().expect("a temporary folder");
-        let run = branch_run(&WARM_START.1, &keep.path().join("run"), &toy(&[])).expect("a branch");
+        let (_keep, run) = branch(&toy(&[]));
         let error = trained(&toy(&[]), &run, workers).expect_err("a wrong answer");
         assert!(error.to_string().starts_with(expected), "{error}");
         assert!(run.root().join("checkpoints/last/model").is_dir(), "the warm start is kept");
