@@ -17,7 +17,7 @@ pub(crate) const TOY: &str = r#"
     prompt.max_turn_tokens = 24
     warm_start = { demonstrations = "two-habits", thinking_share = 0.2, copy_task_steps = 5, steps = 55, batch_episodes = 8, warmup_steps = 5, lr = 2e-2, filtered_share = 0.0 }
     value = { goals = 8, samples = 4 }
-    rl = { steps = 4, reward = "score", batch_episodes = 32, minibatches = 1, micro_batch_tokens = 512, lr = 1e-4, warmup_steps = 0, decay = "none", optimizer = "adamw", loss = { kind = "apo", beta2 = 1e-3 } }
+    rl = { steps = 4, reward = "score", batch_episodes = 16, minibatches = 1, micro_batch_tokens = 512, lr = 1e-4, warmup_steps = 0, decay = "none", optimizer = "adamw", loss = { kind = "apo", beta2 = 1e-3 } }
     evaluation = { episodes = 8, every = 2, warm_start_every = 30, split = "test", shops = 0 }
     judgement = { episodes = 0 }
     checkpoint = { every = 10, warm_start_every = 10 }

@@ -23,13 +23,14 @@ const WARM_STEPS: u64 = 105;
 const RL_STEPS: u64 = 4;
 
 /// The small experiment, in single steps.
-const IN_STEPS: [&str; 10] = [
+const IN_STEPS: [&str; 11] = [
     "warm_start.steps=100",
     "prompt.format=shop-r1-minimal",
     "prompt.max_context=768",
     "prompt.max_turn_tokens=48",
     "rl.mode=single_step",
     "rl.loss.kind=grpo",
+    "rl.batch_episodes=32",
     "rl.group_size=4",
     "rl.temperature=0.8",
     "shop_r1.eval_examples=24",

@@ -67,5 +67,5 @@ fn a_loss_that_does_not_fit_is_refused() {
         "loss `weighted`: has no critic; `rl.loss.kind` must not be `ppo`"
     );
     let found = refusal(Weighted { weight: 1.0, n_more: 1 }, &[]);
-    assert!(found.starts_with("loss `weighted`: it has 33 targets for 32 episodes"), "{found}");
+    assert!(found.starts_with("loss `weighted`: it has 17 targets for 16 episodes"), "{found}");
 }

@@ -125,7 +125,7 @@ fn forks_make_every_state_known_and_their_tokens_count_once() {
             .map(|metric| get(pair[1], metric) - get(pair[0], metric));
         assert!(forked > 0.0, "{hit_rates:?}");
         assert!(
-            (total - forked - 32.0 * get(pair[1], Metric::RolloutTokens)).abs() < 1e-6,
+            (total - forked - 16.0 * get(pair[1], Metric::RolloutTokens)).abs() < 1e-6,
             "{total} {forked}"
         );
     }
@@ -161,7 +161,7 @@ fn learning_ends_when_its_tokens_are_spent() {
     assert!(totals.len() > 1 && totals.len() < 50, "{totals:?}");
     // Reference rollouts count: the first step has more tokens than its own episodes.
     let mean = records.iter().find_map(|r| r.get(Metric::RolloutTokens)).expect("a first step");
-    assert!(totals[0] > 1.5 * 32.0 * mean, "{} after 32 episodes of {mean}", totals[0]);
+    assert!(totals[0] > 1.5 * 16.0 * mean, "{} after 16 episodes of {mean}", totals[0]);
     let learning = records.iter().filter(|record| record.phase == Phase::Learn);
     let evaluated = learning.filter(|record| record.get(Metric::EvalSuccessRate).is_some()).count();
     assert_eq!(evaluated, totals.len(), "each step once, the last one too");
