@@ -10,7 +10,7 @@ use webshop_env::{
 };
 use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed};
 
-const N_EPISODES: u64 = 40;
+const N_EPISODES: u64 = 80;
 const TRIP_STEPS: u64 = 14;
 
 fn shop(data: &RawData, shows_attributes: bool) -> Shop {

@@ -283,7 +283,7 @@ fn constrained_completions_are_not_cut() {
         let least = needed(prompt_format, 1, 1).unwrap();
         assert_eq!(needed(prompt_format, least - 1, 1), Some(least), "{prompt_format}");
         assert_eq!(needed(prompt_format, least, 1), None, "{prompt_format}");
-        for start in [least, least + 7] {
+        for start in [least, least + 1, least + 7] {
             // A page may show a label that is longer than the shop's buttons, and with another limit the thoughts and so
             // the pages are others.
             let mut max_turn_tokens = start;

@@ -56,7 +56,9 @@ fn a_fork_with_the_same_draws_has_the_same_tokens() {
 #[test]
 fn forks_differ_by_their_samples_and_not_by_lanes_and_threads() {
     let shop = shop();
-    for prompt_format in [PromptFormat::Compact, PromptFormat::VerlAgent] {
+    for prompt_format in
+        [PromptFormat::Compact, PromptFormat::Text, PromptFormat::Ragen, PromptFormat::VerlAgent]
+    {
         let episodes = play_tasks(prompt_format, config(true), &tasks(&shop), LIMITS).unwrap();
         let prefix = &EpisodePrefix::each(&shop, &episodes[0])[0];
         let tasks: Vec<Task> = (0..6).map(|sample| Task::fork(prefix, 1 << 43, sample)).collect();
