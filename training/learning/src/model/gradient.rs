@@ -12,6 +12,7 @@
 
 use candle_core::Tensor;
 use rayon::prelude::*;
+use webshop_kernels::cpu::rows::add_rows;
 use webshop_lm::device::{DeviceModel, DevicePass, Parameters};
 use webshop_lm::{OutputGradients, Pass, Qwen2, Sampler, TokenStats};
 
@@ -173,7 +174,7 @@ where
         for micro in micro_batches {
             let report = one(model, micro, sampler, &gradient, |place, gradient| {
                 let pieces = total[place].par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
-                pieces.for_each(|(sum, gradient)| add(sum, gradient));
+                pieces.for_each(|(sum, gradient)| add_rows(gradient, sum));
             })?;
             reports.push(report);
         }
@@ -189,16 +190,12 @@ where
         for part in parts {
             let (gradients, report) = part?;
             for (sum, gradient) in total.iter_mut().zip(&gradients) {
-                add(sum, gradient);
+                add_rows(gradient, sum);
             }
             reports.push(report);
         }
     }
     Ok((total, reports))
-}
-
-fn add(sum: &mut [f32], gradient: &[f32]) {
-    sum.iter_mut().zip(gradient).for_each(|(a, b)| *a += b);
 }
 
 /// Computes the gradients of one micro-batch, parameter by parameter.

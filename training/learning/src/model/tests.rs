@@ -91,9 +91,9 @@ fn scoring_under_another_distribution_than_the_sampling_one_sharpens_the_policy(
 
     let (sharpened, kept) = (policy(), policy());
     let before = entropy(&probabilities(&kept, Sampler::UNTEMPERED));
-    for _ in 0..100 {
-        imitate(&sharpened, nucleus, Sampler::UNTEMPERED, 1e-3);
-        imitate(&kept, nucleus, nucleus, 1e-3);
+    for _ in 0..25 {
+        imitate(&sharpened, nucleus, Sampler::UNTEMPERED, 4e-3);
+        imitate(&kept, nucleus, nucleus, 4e-3);
     }
     let after = [&sharpened, &kept].map(|model| entropy(&probabilities(model, Sampler::UNTEMPERED)));
     assert!(before > 0.8 && after[0] < 0.7 * before, "{before} fell to {}", after[0]);

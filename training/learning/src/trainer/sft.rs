@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn the_model_begins_without_a_loss_and_the_expert_finishes() {
         let (_folder, config, run, compute) =
-            small_run("model.from= vocab_size=700 max_turn_tokens=200 max_context=4096");
+            small_run("model.from= layers=1 vocab_size=700 max_turn_tokens=200 max_context=4096");
         let (ex, progress, weights) =
             Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
         let never = AtomicBool::new(false);

@@ -12,20 +12,41 @@
 // Each coroutine is started once with setcontext and is reused for all blocks. Switches between started
 // coroutines use longjmp, which, unlike swapcontext, makes no system call.
 static ucontext_t beginnings[MAX_THREADS];
-static jmp_buf pauses[MAX_THREADS], scheduler;
+static jmp_buf pauses[MAX_THREADS], block_end;
 static char stacks[MAX_THREADS][STACK_BYTES];
 static int has_begun[MAX_THREADS], is_done[MAX_THREADS];
-static float shuffled[MAX_THREADS];
-static unsigned current, arrived, generation;
+// What each lane gives to its last two shuffles.
+static float shuffled[2][MAX_THREADS];
+static unsigned n_shuffles[MAX_THREADS];
+// `order` is added to `current` for the thread that runs next: 1, or blockDim.x - 1 for descending order.
+static unsigned current, order, n_running, arrived, generation;
 
 static void die(const char *why) {
   fprintf(stderr, "%s\n", why);
   exit(1);
 }
 
-// The scheduler sets `current` before it resumes this coroutine.
+static void thread_main(void);
+
+// Goes on with the next thread of the block that has not ended.
+static void run_next(void) {
+  if (n_running == 0) _longjmp(block_end, 1);
+  do {
+    current += order;
+    if (current >= blockDim.x) current -= blockDim.x;
+  } while (is_done[current]);
+  if (has_begun[current]) _longjmp(pauses[current], 1);
+  has_begun[current] = 1;
+  getcontext(&beginnings[current]);
+  beginnings[current].uc_stack.ss_sp = stacks[current];
+  beginnings[current].uc_stack.ss_size = STACK_BYTES;
+  makecontext(&beginnings[current], thread_main, 0);
+  setcontext(&beginnings[current]);
+}
+
+// Returns when all other threads of the block have run up to a pause or to their end.
 static void let_others_run(void) {
-  if (!_setjmp(pauses[current])) _longjmp(scheduler, 1);
+  if (!_setjmp(pauses[current])) run_next();
   threadIdx.x = current;
 }
 
@@ -38,15 +59,14 @@ static void __syncthreads(void) {
   while (generation == mine) let_others_run();
 }
 
-// All lanes of a warp must take part. The second pause keeps a lane from overwriting a value that another
-// lane has not read yet.
+// All lanes of a warp must take part. A lane that gives a value to one shuffle has read that of the shuffle
+// before, so that after the pause all lanes have, and the shuffle after this one may overwrite those.
 static float __shfl_xor_sync(unsigned lanes, float value, int distance) {
   if (lanes != ALL_LANES) die("a shuffle among some lanes only is not emulated");
-  shuffled[current] = value;
+  float *values = shuffled[n_shuffles[current]++ % 2];
+  values[current] = value;
   let_others_run();
-  float other = shuffled[current ^ (unsigned)distance];
-  let_others_run();
-  return other;
+  return values[current ^ (unsigned)distance];
 }
 
 typedef struct {
@@ -107,35 +127,19 @@ static void thread_main(void) {
     threadIdx.x = current;
     kernel();
     is_done[current] = 1;
+    n_running--;
     let_others_run();
   }
-}
-
-// Runs thread t until it pauses.
-static void resume(unsigned t) {
-  current = t;
-  if (_setjmp(scheduler)) return;
-  if (has_begun[t]) _longjmp(pauses[t], 1);
-  has_begun[t] = 1;
-  getcontext(&beginnings[t]);
-  beginnings[t].uc_stack.ss_sp = stacks[t];
-  beginnings[t].uc_stack.ss_size = STACK_BYTES;
-  makecontext(&beginnings[t], thread_main, 0);
-  setcontext(&beginnings[t]);
 }
 
 // Runs a block, its threads in ascending or descending order: with a missing barrier the results differ.
 static void run_block(int descending) {
   arrived = 0;
   memset(is_done, 0, sizeof is_done);
-  for (unsigned left = blockDim.x; left > 0;) {
-    for (unsigned i = 0; i < blockDim.x; i++) {
-      unsigned t = descending ? blockDim.x - 1 - i : i;
-      if (is_done[t]) continue;
-      resume(t);
-      left -= is_done[t];
-    }
-  }
+  n_running = blockDim.x;
+  order = descending ? blockDim.x - 1 : 1;
+  current = descending ? 0 : blockDim.x - 1;
+  if (!_setjmp(block_end)) run_next();
 }
 
 static void take(void *to, size_t size) {
