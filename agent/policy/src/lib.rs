@@ -44,7 +44,7 @@ pub use policies::lm::config::LmConfig;
 pub use policies::lm::demonstration::{DemonstrationRenderer, RenderedTurn};
 pub use policies::lm::few_shot::FewShot;
 pub use policies::lm::model_format::ModelFormat;
-pub use policies::lm::single_step::{SampleOptions, SingleStepPrompt, SingleStepSampler};
+pub use policies::lm::single_step::{CompletionSampler, SampleOptions, SingleStepEncoder, SingleStepPrompt};
 pub use policies::named_options::NamedOptionsPolicy;
 pub use policies::oracle::OraclePolicy;
 pub use policies::policy::{Decision, LaneView, PagePolicy, Policy, VisiblePage};

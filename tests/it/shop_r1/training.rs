@@ -185,6 +185,31 @@ fn every_loss_learns_from_single_steps() {
 }
 
 #[test]
+fn the_loop_learns_from_single_steps_of_the_browsing_expert_in_a_layout() {
+    let more = [
+        "prompt.format=compact",
+        "warm_start.demonstrations=browsing",
+        "shop_r1.terminate_share=0",
+        "rl.steps=2",
+        "evaluation.episodes=2",
+        "evaluation.every=0",
+    ];
+    let (keep, summary) = whole(&config(&more)).expect("a run to the end");
+    let all = records(&keep);
+    let learned = learned(&all);
+    assert_eq!(learned.len(), 2);
+    for record in learned {
+        let get = |metric| record.get(metric).unwrap_or_else(|| panic!("{metric:?} is recorded"));
+        assert!(get(Metric::RolloutReward) > 0.3, "most completions are an action");
+        assert!(get(Metric::TrainGradNorm) > 0.0);
+        assert!(get(Metric::TrainLogProbGap) < 1e-4, "sampler and trainer see the same prompt");
+    }
+    let scores = summary.learned.and_then(|stage| stage.next_action).expect("held-out steps were scored");
+    assert_eq!(scores.n, 24);
+    assert!(scores.type_acc.value > 0.5, "{scores}");
+}
+
+#[test]
 fn other_rewards_and_mixes_of_steps_are_learned_from() {
     let binary = learn(&config(&["shop_r1.score=binary", "rl.steps=1"]));
     let mixed = ["rl.loss.kind=reinforce", "rl.loss.baseline=batch", "shop_r1.mix=paper", "rl.steps=1"];

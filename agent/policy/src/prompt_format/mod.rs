@@ -46,6 +46,7 @@ use serde_json::Value;
 use webshop_env::{Action, Compat, NoopReason, Page};
 use webshop_lm::chat::Message;
 
+use crate::next_action::action::NextAction;
 use crate::next_action::example::{Example, rationale_of};
 
 pub(crate) use self::agentgym_react::{ACKNOWLEDGEMENT, parse as parse_react};
@@ -179,7 +180,7 @@ impl PromptFormat {
         if self == Self::ShopR1(ShopR1Variant::AllPages) { n } else { 0 }
     }
 
-    /// Whether this is a format of Shop-R1, the only ones for single steps.
+    /// Whether this is a format of Shop-R1, the only chat formats for single steps.
     pub fn is_shop_r1(self) -> bool {
         matches!(self, Self::ShopR1(_))
     }
@@ -198,7 +199,12 @@ impl PromptFormat {
 
     /// The right completion of a single-step example: its rationale and action.
     pub fn single_step_completion(example: &Example) -> String {
-        shop_r1::render_step(&example.rationale, &example.action)
+        Self::next_action_completion(&example.rationale, &example.action)
+    }
+
+    /// A completion in Shop-R1's form with this rationale and action.
+    pub fn next_action_completion(rationale: &str, action: &NextAction) -> String {
+        shop_r1::render_step(rationale, action)
     }
 
     /// The tools the model may call, as JSON schemas; `None` if completions are text.

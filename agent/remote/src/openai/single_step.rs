@@ -13,7 +13,7 @@ use crate::openai::request::RequestConfig;
 
 /// Completes single-step prompts in a format of Shop-R1.
 ///
-/// Like [`webshop_agent::SingleStepSampler`], it drops the oldest page of a prompt that is too long for the
+/// Like [`webshop_agent::SingleStepEncoder`], it drops the oldest page of a prompt that is too long for the
 /// model, as often as the format can. The first example without a completion is an error, because figures
 /// without it would be about other examples.
 #[derive(Clone, Debug)]

@@ -118,7 +118,7 @@ impl Config {
         if self.prompt.format.is_chat() { self.rl.malformed_penalty } else { 0.0 }
     }
 
-    /// The habits of the browsing expert, if it demonstrates: single steps are demonstrated by the experts of `two-habits`,
+    /// The habits of the browsing expert, if it demonstrates. In the chat formats of Shop-R1 the experts of `two-habits` do,
     /// whatever the kind of demonstrations.
     pub fn browsing_demonstrator(&self) -> Option<BrowsingHabits> {
         let is_browsing = self.warm_start.demonstrations == DemonstrationKind::Browsing;

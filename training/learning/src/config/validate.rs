@@ -4,7 +4,7 @@ use webshop_agent::PromptFormat;
 use webshop_env::Compat;
 
 use crate::config::{
-    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, Method, ModelConfig,
+    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, Method, Mix, ModelConfig,
     PromptConfig, RlConfig, RlMode, SplitName, ValueConfig,
 };
 use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
@@ -266,8 +266,15 @@ impl Config {
         if rl.mode == RlMode::MultiTurn {
             return Ok(());
         }
-        let formats = "`shop-r1`, `shop-r1-latest` or `shop-r1-minimal` if `rl.mode` is `single_step`";
-        require(format.is_shop_r1(), "prompt.format", format, formats)?;
+        let formats = "`compact`, `text`, `shop-r1`, `shop-r1-latest` or `shop-r1-minimal` if `rl.mode` is `single_step`";
+        require(format.is_shop_r1() || !format.is_chat(), "prompt.format", format, formats)?;
+        let terminates = format.is_shop_r1() || shop_r1.terminate_share == 0.0;
+        let none = "0 if `rl.mode` is `single_step` in the prompt formats `compact` and `text`, which have no such action";
+        require(terminates, "shop_r1.terminate_share", shop_r1.terminate_share, none)?;
+        let is_natural = format.is_shop_r1() || shop_r1.mix == Mix::Natural;
+        let natural =
+            "`natural` in the prompt formats `compact` and `text`, which have no action to terminate";
+        require(is_natural, "shop_r1.mix", "paper", natural)?;
         let all = "0 if `rl.mode` is `single_step`, whose steps are drawn from all goals";
         require(rl.goals_per_product == 0, "rl.goals_per_product", rl.goals_per_product, all)?;
         let (penalty, default) = (rl.malformed_penalty, RlConfig::default().malformed_penalty);

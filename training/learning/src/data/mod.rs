@@ -12,5 +12,6 @@ pub(crate) mod permuted_words;
 pub(crate) mod recorded_steps;
 pub(crate) mod resampled_shops;
 pub(crate) mod single_steps;
+pub(crate) mod step_format;
 pub(crate) mod task_set;
 pub(crate) mod trajectory;

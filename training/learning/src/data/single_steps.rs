@@ -3,7 +3,10 @@
 //! [`Steps`] draws one [`Example`] for each goal of the task set and each round: a step of an expert's
 //! episode, or a terminate example, whose right action is to terminate. The draw depends on the seed, the
 //! goal and the round only. With [`RecordedSteps`], each recorded step replaces a goal. [`Steps::of`] renders
-//! steps to the tokens of a [`SingleStepSampler`].
+//! steps to tokens in a [`StepFormat`].
+//!
+//! The expert is the [`Expert`] of `two-habits`, or in a layout the [`BrowsingExpert`], whose action is taken to be right
+//! where the purchase that it leads to has a reward of 1.
 //!
 //! ```text
 //! natural   with probability `terminate_share` a terminate example, else any step of the episode
@@ -22,11 +25,13 @@ use webshop_agent::next_action::{
     ActionType, BuyNowAs, Example, ExampleOptions, ExampleSource, NextAction, PAPER_MIX,
     draw_terminate_example, examples_of, split_of,
 };
-use webshop_agent::{Expert, ExpertKind, SingleStepSampler};
+use webshop_agent::{BrowsingExpert, BrowsingHabits, Expert, ExpertKind, ExpertTurn};
+use webshop_env::Shop;
 use webshop_products::{Seed, Split};
 
 use crate::config::{Mix, ShopR1Config};
 use crate::data::recorded_steps::RecordedSteps;
+use crate::data::step_format::{DemonstratedStep, StepFormat, StepTokens};
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
@@ -37,6 +42,10 @@ const DRAWS_GOALS: u64 = 2;
 const DRAWS_STEP: u64 = 3;
 /// Other goals whose searches are tried for a terminate example.
 const TERMINATE_TRIES: u64 = 8;
+/// Draws of a batch to clone, until a step of it can be used.
+const BATCH_TRIES: u64 = 8;
+/// Episodes of the browsing expert for a goal, whose habits differ, until one has a reward of 1.
+const BROWSING_TRIES: u64 = 8;
 
 /// Draws steps.
 #[derive(Clone, Debug)]
@@ -47,6 +56,8 @@ pub struct Steps<'a> {
     pub(crate) results_shown: usize,
     /// The mix of action types.
     pub(crate) config: &'a ShopR1Config,
+    /// The habits of the browsing expert, if it demonstrates; else the experts of `two-habits` do.
+    pub(crate) browsing: Option<BrowsingHabits>,
     /// Steps of a file, which replace demonstrations.
     pub(crate) recorded: Option<&'a RecordedSteps>,
     /// The seed of the draws.
@@ -62,32 +73,19 @@ pub(crate) struct Step {
     pub(crate) turn: usize,
     /// The `sample` coordinate of its first completion: 0, unless its goal was drawn before in the same RL step.
     pub(crate) first_sample: u64,
-    /// The prompt.
-    pub(crate) prompt_ids: Vec<u32>,
-    /// The demonstrated completion with its stop token.
-    pub(crate) completion_ids: Vec<u32>,
+    /// The prompt and the demonstrated completion.
+    pub(crate) tokens: StepTokens,
     /// The demonstrated action (ground truth).
     pub(crate) gold: NextAction,
 }
 
 impl Step {
-    /// The tokens of `example`, a step of `goal`; `None` if its prompt leaves no room for a completion.
-    pub(crate) fn render(
-        sampler: &SingleStepSampler<'_>,
-        goal: TaskId,
-        example: &Example,
-    ) -> Result<Option<Self>> {
-        let Some(prompt_ids) = sampler.prompt(example)? else { return Ok(None) };
-        let completion_ids = sampler.gold(example)?;
-        let (turn, gold) = (example.step, example.action.clone());
-        Ok(Some(Self { goal, turn, first_sample: 0, prompt_ids, completion_ids, gold }))
-    }
-
     /// The prompt with the demonstrated completion, for cloning.
     pub(crate) fn demonstration(&self) -> Trajectory {
+        let StepTokens { prompt_ids, completion_ids, .. } = &self.tokens;
         let mut step = Trajectory::new();
-        step.push_observation(&self.prompt_ids);
-        step.push_completion(&self.completion_ids, &vec![0.0; self.completion_ids.len()]);
+        step.push_observation(prompt_ids);
+        step.push_completion(completion_ids, &vec![0.0; completion_ids.len()]);
         step
     }
 }
@@ -125,8 +123,8 @@ impl Steps<'_> {
     /// Largest number of rounds when evaluation needs more steps than there are goals.
     const MAX_ROUNDS: u64 = 100;
 
-    /// `n` different steps of held-out goals for evaluation, the same for every run and seed: one of each
-    /// goal, then another of each, and so on; fewer if the goals do not have as many.
+    /// `n` different steps of held-out goals for evaluation, by the thinking expert of `two-habits`; the same for every run
+    /// and seed: one of each goal, then another of each, and so on; fewer if the goals do not have as many.
     pub fn held_out(
         task_set: &TaskSet,
         results_shown: usize,
@@ -134,44 +132,69 @@ impl Steps<'_> {
         split: Split,
         n: usize,
     ) -> Vec<(TaskId, Example)> {
-        let steps = Steps { task_set, results_shown, config, recorded: None, seed: Seed(0) };
-        let goals = task_set.held_out(split, n);
+        let steps = Steps { task_set, results_shown, config, browsing: None, recorded: None, seed: Seed(0) };
+        steps.of_split(split, n).into_iter().map(|(goal, step)| (goal, step.example)).collect()
+    }
+
+    /// [`Steps::held_out`] by the expert that demonstrates here.
+    pub(crate) fn held_out_here(&self, split: Split, n: usize) -> Vec<(TaskId, DemonstratedStep)> {
+        Steps { recorded: None, seed: Seed(0), ..self.clone() }.of_split(split, n)
+    }
+
+    fn of_split(&self, split: Split, n: usize) -> Vec<(TaskId, DemonstratedStep)> {
+        let goals = self.task_set.held_out(split, n);
         let rounds = (0..Self::MAX_ROUNDS).map(|round| Self::HELD_OUT + round);
         let each = rounds.flat_map(|round| goals.iter().map(move |&goal| (TaskId { shop: 0, goal }, round)));
         let mut seen = BTreeSet::new();
-        each.filter_map(|(goal, round)| Some((goal, steps.example(goal, ExpertKind::Thinking, round)?)))
-            .filter(|(_, example)| seen.insert(example.id.clone()))
+        each.filter_map(|(goal, round)| Some((goal, self.step(goal, ExpertKind::Thinking, round)?)))
+            .filter(|(_, step)| seen.insert(step.example.id.clone()))
             .take(n)
             .collect()
     }
 
-    /// The thinking expert's steps for `goals` in round `round`, for optimizer step `step`.
+    /// The tokens of a step of `goal`; `None` if its prompt leaves no room for a completion.
+    pub(crate) fn encode(
+        &self,
+        format: &StepFormat<'_>,
+        goal: TaskId,
+        step: &DemonstratedStep,
+    ) -> Result<Option<Step>> {
+        let Some(tokens) = format.encode(self.task_set.shop_of(goal), goal.goal, step)? else {
+            return Ok(None);
+        };
+        let (turn, gold) = (step.example.step, step.example.action.clone());
+        Ok(Some(Step { goal, turn, first_sample: 0, tokens, gold }))
+    }
+
+    /// The expert's steps for `goals` in round `round`, for optimizer step `step`.
     ///
     /// # Errors
     /// [`TrainingError::NoSteps`] if none is left.
     pub(crate) fn of(
         &self,
-        sampler: &SingleStepSampler<'_>,
+        format: &StepFormat<'_>,
         goals: &[TaskId],
         round: u64,
         step: u64,
     ) -> Result<Drawn> {
         let demonstrated: Vec<_> = goals.iter().map(|&goal| (goal, ExpertKind::Thinking)).collect();
-        self.draw(sampler, &demonstrated, round, step)
+        self.draw(format, &demonstrated, round, step)
     }
 
     /// The steps of these goals by these experts.
     fn draw(
         &self,
-        sampler: &SingleStepSampler<'_>,
+        format: &StepFormat<'_>,
         goals: &[(TaskId, ExpertKind)],
         round: u64,
         step: u64,
     ) -> Result<Drawn> {
-        let draw = |&(goal, kind): &(TaskId, ExpertKind)| match self.example(goal, kind, round) {
+        let longest = format.completions().max_completion_tokens();
+        let draw = |&(goal, kind): &(TaskId, ExpertKind)| match self.step(goal, kind, round) {
             None => Ok(Draw::Undemonstrated),
-            Some(example) => Ok(Step::render(sampler, goal, &example)?
-                .filter(|step| step.completion_ids.len() <= sampler.max_completion_tokens())
+            Some(step) => Ok(self
+                .encode(format, goal, &step)?
+                .filter(|step| step.tokens.completion_ids.len() <= longest)
                 .map_or(Draw::TooLong, Draw::Step)),
         };
         let draws: Vec<Result<Draw>> = goals.par_iter().map(draw).collect();
@@ -197,23 +220,30 @@ impl Steps<'_> {
     /// them, 0 to 1, is the thinking expert's, the rest the no-thinking expert's.
     pub(crate) fn batch(
         &self,
-        sampler: &SingleStepSampler<'_>,
+        format: &StepFormat<'_>,
         thinking_share: f64,
         step: u64,
         n: usize,
     ) -> Result<Vec<Trajectory>> {
         let mut rng = self.seed.rng(purpose::STEPS, &[DRAWS_GOALS, step]);
         let goals = self.addresses();
-        let demonstrated: Vec<(TaskId, ExpertKind)> = (0..n)
-            .map(|_| {
+        let mut draw = || {
+            let goal = |_| {
                 let goal = goals[rng.random_range(0..goals.len() as u64) as usize];
                 let thinking = rng.random::<f64>() < thinking_share;
                 (goal, if thinking { ExpertKind::Thinking } else { ExpertKind::NoThinking })
-            })
-            .collect();
-        // In another batch, the same goal has another step.
-        let drawn = self.draw(sampler, &demonstrated, step, step)?;
-        Ok(drawn.steps.iter().map(Step::demonstration).collect())
+            };
+            // In another batch, the same goal has another step.
+            self.draw(format, &(0..n).map(goal).collect::<Vec<_>>(), step, step)
+        };
+        let mut drawn = draw();
+        for _ in 1..BATCH_TRIES {
+            if !matches!(drawn, Err(TrainingError::NoSteps { .. })) {
+                break;
+            }
+            drawn = draw();
+        }
+        Ok(drawn?.steps.iter().map(Step::demonstration).collect())
     }
 
     /// All training goals, or the task ids of the recorded steps.
@@ -225,14 +255,15 @@ impl Steps<'_> {
     }
 
     /// The step of `goal` in this round; `None` if the expert has no demonstration of such a step.
-    pub(crate) fn example(&self, goal: TaskId, kind: ExpertKind, round: u64) -> Option<Example> {
+    fn step(&self, goal: TaskId, kind: ExpertKind, round: u64) -> Option<DemonstratedStep> {
+        let without_episode = |example| DemonstratedStep { example, episode: Vec::new() };
         if let Some(recorded) = self.recorded {
-            return recorded.at(goal).cloned();
+            return recorded.at(goal).cloned().map(without_episode);
         }
         let coordinates = [DRAWS_STEP, round, u64::from(goal.shop), u64::from(goal.goal.0)];
         let mut rng = self.seed.rng(purpose::STEPS, &coordinates);
         match self.wanted(&mut rng) {
-            Some(ActionType::Terminate) => self.terminate_example(goal, &mut rng),
+            Some(ActionType::Terminate) => self.terminate_example(goal, &mut rng).map(without_episode),
             wanted => self.on_episode(goal, kind, wanted, &mut rng),
         }
     }
@@ -258,11 +289,14 @@ impl Steps<'_> {
         kind: ExpertKind,
         wanted: Option<ActionType>,
         rng: &mut impl Rng,
-    ) -> Option<Example> {
+    ) -> Option<DemonstratedStep> {
         let shop = self.task_set.shop_of(goal);
-        let turns = Expert::new(shop, self.results_shown).episode(goal.goal, kind)?;
+        let episode = match self.browsing {
+            None => Expert::new(shop, self.results_shown).episode(goal.goal, kind)?,
+            Some(habits) => self.successful_episode(shop, goal, habits, rng)?,
+        };
         let steps: Vec<_> =
-            turns.into_iter().map(|turn| (turn.thought.trim().to_owned(), turn.action)).collect();
+            episode.iter().map(|turn| (turn.thought.trim().to_owned(), turn.action.clone())).collect();
         let split = split_of(shop.goals(), goal.goal).to_string();
         let about = ExampleOptions {
             source: ExampleSource::Demonstration,
@@ -272,7 +306,20 @@ impl Steps<'_> {
         let mut examples = examples_of(shop, goal.goal, &steps, about);
         examples.retain(|example| wanted.is_none_or(|wanted| example.action.action_type() == wanted));
         let at = rng.random_range(0..examples.len().max(1) as u64) as usize;
-        (at < examples.len()).then(|| examples.swap_remove(at))
+        (at < examples.len()).then(|| DemonstratedStep { example: examples.swap_remove(at), episode })
+    }
+
+    /// An episode of the browsing expert with a reward of 1; `None` if it has none in [`BROWSING_TRIES`].
+    fn successful_episode(
+        &self,
+        shop: &Shop,
+        goal: TaskId,
+        habits: BrowsingHabits,
+        rng: &mut impl Rng,
+    ) -> Option<Vec<ExpertTurn>> {
+        let expert = BrowsingExpert::new(shop, self.results_shown, habits);
+        let mut episodes = (0..BROWSING_TRIES).filter_map(|_| expert.episode(goal.goal, rng));
+        episodes.find(|episode| episode.reward == 1.0).map(|episode| episode.turns)
     }
 
     /// A terminate example: a results page for the query of another goal.
@@ -284,8 +331,11 @@ impl Steps<'_> {
 
 #[cfg(test)]
 mod tests {
+    use webshop_env::Session;
+
     use super::*;
     use crate::config::Config;
+    use crate::setup::open_shop::open_shop;
 
     #[test]
     fn only_the_thinking_expert_reads_titles() {
@@ -298,11 +348,13 @@ mod tests {
             task_set: &task_set,
             results_shown: 10,
             config: &config.shop_r1,
+            browsing: None,
             recorded: None,
             seed: Seed(0),
         };
         let of = |kind| -> Vec<Example> {
-            task_set.training().iter().filter_map(|&goal| steps.example(goal, kind, 0)).collect()
+            let drawn = task_set.training().iter().filter_map(|&goal| steps.step(goal, kind, 0));
+            drawn.map(|step| step.example).collect()
         };
         // The expert without thoughts searches, opens the first result and buys it.
         let is_expected = |example: &Example| match example.step {
@@ -315,5 +367,39 @@ mod tests {
         assert!(without_thoughts.len() > 20 && without_thoughts.iter().all(is_expected));
         assert!(!without_thoughts.iter().any(reads_title));
         assert!(of(ExpertKind::Thinking).iter().any(reads_title));
+    }
+
+    #[test]
+    fn steps_of_the_browsing_expert_lead_to_a_purchase_of_reward_one() {
+        let config = Config::default();
+        let task_set = TaskSet::of_shop(open_shop(&config.catalog).unwrap());
+        let steps = Steps {
+            task_set: &task_set,
+            results_shown: config.prompt.results_shown,
+            config: &ShopR1Config { terminate_share: 0.0, ..ShopR1Config::default() },
+            browsing: Some(config.warm_start.habits),
+            recorded: None,
+            seed: Seed(0),
+        };
+        let goals = &task_set.training()[..60];
+        let drawn: Vec<_> = goals
+            .iter()
+            .filter_map(|&goal| Some((goal, steps.step(goal, ExpertKind::Thinking, 0)?)))
+            .collect();
+        assert!((10..60).contains(&drawn.len()), "{} of 60 have one", drawn.len());
+        for (goal, step) in &drawn {
+            let actions = step.episode.iter().map(|turn| &turn.action);
+            let walk: Vec<_> = Session::walk(task_set.shop(), goal.goal, actions).collect();
+            assert_eq!(walk.last().unwrap().outcome.reward, 1.0);
+            let action = &step.episode[step.example.step].action;
+            assert_eq!(Some(&step.example.action), NextAction::of(action, BuyNowAs::Click).as_ref());
+        }
+        // Another round has other steps.
+        let again = |round| {
+            let drawn = goals.iter().filter_map(|&goal| steps.step(goal, ExpertKind::Thinking, round));
+            drawn.map(|step| step.example.id).collect::<Vec<_>>()
+        };
+        assert_eq!(again(0), again(0));
+        assert_ne!(again(0), again(1));
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use webshop_agent::compact::{THINK, mark};
 use webshop_agent::next_action::Example;
 use webshop_agent::{
-    AgentError, ChatFormat, LmConfig, LmPolicy, ModelFormat, PromptFormat, SampleOptions, SingleStepPrompt,
-    SingleStepSampler,
+    AgentError, ChatFormat, LmConfig, LmPolicy, ModelFormat, PromptFormat, SampleOptions, SingleStepEncoder,
+    SingleStepPrompt,
 };
 use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::StopTokens;
@@ -201,8 +201,8 @@ impl LoadedPolicy {
                 return Err(AgentError::SingleSteps { prompt_format: layout.prompt_format().name() }.into());
             }
         };
-        let sampler = SingleStepSampler::new(&self.tokenizer, format, &self.config)?;
-        let prompts = steps.iter().map(|step| sampler.prompt(step)).collect::<Result<Vec<_>, _>>()?;
+        let encoder = SingleStepEncoder::new(&self.tokenizer, format, &self.config)?;
+        let prompts = steps.iter().map(|step| encoder.prompt(step)).collect::<Result<Vec<_>, _>>()?;
         let fitting = prompts.iter().enumerate().filter_map(|(place, prompt)| {
             let coordinates = SamplingCoordinates { task: place as u64, ..SamplingCoordinates::default() };
             Some(SingleStepPrompt { prompt_ids: prompt.as_ref()?, coordinates })
@@ -210,6 +210,7 @@ impl LoadedPolicy {
         let fitting: Vec<SingleStepPrompt<'_>> = fitting.collect();
         ended((steps.len() - fitting.len()) as u64);
         let options = SampleOptions { n_samples: 1, lanes: self.lanes(), seed, certainty: None };
+        let sampler = encoder.completions();
         let completions = sampler.sample(self.engine.clone(), &fitting, options, ended)?;
         let mut texts = completions.iter().map(|completion| sampler.text_of(&completion.ids));
         Ok(prompts.iter().map(|prompt| prompt.as_ref().and_then(|_| texts.next())).collect())

@@ -8,8 +8,8 @@
 use std::path::Path;
 
 use webshop_agent::{
-    ChatFormat, DemonstrationRenderer, Layout, LmConfig, LmPolicy, ModelFormat, PromptFormat,
-    SingleStepSampler,
+    ChatFormat, CompletionSampler, DemonstrationRenderer, Layout, LmConfig, LmPolicy, ModelFormat,
+    PromptFormat, SingleStepEncoder,
 };
 use webshop_lm::checkpoint;
 use webshop_lm::checkpoint::Companions;
@@ -19,6 +19,7 @@ use webshop_products::Seed;
 
 use crate::config::{Config, ModelConfig, PromptConfig};
 use crate::data::few_shot::worked_examples;
+use crate::data::step_format::{LayoutSteps, StepFormat};
 use crate::data::task_set::TaskSet;
 use crate::error::{Result, TrainingError};
 use crate::model::load::{TrainedModel, knows_layouts, load_weights};
@@ -148,10 +149,16 @@ impl PolicyModel {
         Ok(self.format.policy(engine, &self.tokenizer, lm, seed)?)
     }
 
-    /// The sampler of single-step completions; `None` if the prompt format does not support single steps.
-    pub(crate) fn single_step_sampler(&self, lm: &LmConfig) -> Result<Option<SingleStepSampler<'_>>> {
-        let format = self.format.chat().filter(|format| format.prompt_format.is_shop_r1());
-        Ok(format.map(|format| SingleStepSampler::new(&self.tokenizer, format, lm)).transpose()?)
+    /// How single steps are shown to the model. Its prompt format must be a layout or one of Shop-R1's.
+    pub(crate) fn step_format(&self, lm: &LmConfig) -> Result<StepFormat<'_>> {
+        let tokenizer = &self.tokenizer;
+        Ok(match &self.format {
+            ModelFormat::Chat(format) => StepFormat::ShopR1(SingleStepEncoder::new(tokenizer, format, lm)?),
+            ModelFormat::Layout(layout) => {
+                let completions = CompletionSampler::of_layout(tokenizer, lm)?;
+                StepFormat::Layout(LayoutSteps { layout: *layout, tokenizer, completions })
+            }
+        })
     }
 
     /// Renders demonstrations as the model is prompted.

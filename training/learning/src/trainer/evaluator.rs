@@ -1,5 +1,5 @@
-//! Held-out evaluations: episodes for held-out goals and, with a Shop-R1 format, completions at held-out steps of the
-//! evaluated shop.
+//! Held-out evaluations: episodes for held-out goals and, with a Shop-R1 format or in single-step mode, completions at held-out steps
+//! of the evaluated shop.
 //!
 //! Metrics go to the record of the last step. Episodes and completions are saved as `episodes/step-….jsonl`
 //! and `completions/step-….jsonl`. An evaluation never changes weights.
@@ -17,7 +17,6 @@ use webshop_lm::Sampler;
 use webshop_products::Seed;
 
 use crate::data::held_out::tally;
-use crate::data::single_steps::{Step, Steps};
 use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
 use crate::metrics::record::{mean_entropy, record_evaluation, record_next_action, record_reading};
@@ -28,7 +27,7 @@ use crate::run::atomic::write_atomically;
 use crate::run::folder::step_name;
 use crate::trainer::experiment::Experiment;
 use crate::trainer::progress::{Best, Progress};
-use crate::trainer::single_step::Completer;
+use crate::trainer::single_step::{Completer, examples_of};
 use crate::trainer::{EVALUATION_STEP, Evaluation};
 
 /// Number of episodes that an [`Evaluation`] holds as text.
@@ -61,8 +60,7 @@ pub(super) fn evaluate(
         let kl = kl_to(reference, &trajectories, sampler, ex.config.rl.micro_batch_tokens)?;
         record.set(Metric::EvalKl, kl);
     }
-    let has_examples = ex.supports_single_steps() && ex.config.shop_r1.eval_examples > 0;
-    let next_action = has_examples.then(|| evaluate_steps(ex, network, step)).transpose()?;
+    let next_action = ex.evaluates_single_steps().then(|| evaluate_steps(ex, network, step)).transpose()?;
     ex.observer.log(&format!("step {step}: held out {summary}"));
     if let Some(StepEvaluation { results, scores, reward }) = &next_action {
         save_lines(&ex.run.completions(), step, results)?;
@@ -99,15 +97,15 @@ fn evaluate_steps(ex: &Experiment<'_>, network: &Network, step: u64) -> Result<S
     let (evaluation, shop_r1) = (&ex.config.evaluation, &ex.config.shop_r1);
     let rule = ShopR1Reward::Hierarchical(RewardConfig::default());
     let completer = Completer::new(ex, (evaluation.temperature, evaluation.top_p), rule)?;
-    let (shown, split) = (ex.config.prompt.results_shown, evaluation.split.into());
-    let held_out = Steps::held_out(&ex.tasks, shown, shop_r1, split, shop_r1.eval_examples);
+    let drawing = examples_of(ex, &ex.tasks);
+    let held_out = drawing.held_out_here(evaluation.split.into(), shop_r1.eval_examples);
     let (mut examples, mut steps, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for (place, (goal, example)) in held_out.into_iter().enumerate() {
-        if let Some(step) = Step::render(&completer.sampler, goal, &example)? {
+    for (place, (goal, held_out)) in held_out.into_iter().enumerate() {
+        if let Some(step) = drawing.encode(&completer.format, goal, &held_out)? {
             steps.push(step);
             places.push(place);
         }
-        examples.push(example);
+        examples.push(held_out.example);
     }
     let scored = completer.complete(network, &steps, EVALUATION_STEP + step, 1, &|_| ())?;
     let total = scored.iter().map(|completion| completion.hierarchical).sum::<f64>();

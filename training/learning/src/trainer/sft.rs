@@ -10,7 +10,7 @@ use crate::error::{Result, TrainingError};
 use crate::metrics::{Metric, Phase, Record};
 use crate::optimizer::Schedule;
 use crate::trainer::experiment::Experiment;
-use crate::trainer::single_step::{examples_of, single_step_sampler};
+use crate::trainer::single_step::{examples_of, step_format};
 use crate::trainer::{DAGGER_STEP, Trainer};
 
 /// Trains on copy tasks, then on demonstrations, until the steps of both are done.
@@ -92,15 +92,14 @@ fn finished_by_expert(trainer: &mut Trainer<'_>, step: u64, n: usize) -> Result<
     finished.filter_map(Result::transpose).collect()
 }
 
-/// Up to `n` demonstrations at step coordinate `step`: whole episodes, or single steps if the prompt format
-/// supports them.
+/// Up to `n` demonstrations at step coordinate `step`: single steps in a chat format of Shop-R1, whole episodes in others.
 pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result<Vec<Trajectory>> {
-    if !ex.supports_single_steps() {
+    if !ex.config.prompt.format.is_shop_r1() {
         return whole_episodes(ex, step)?.batch(step, n);
     }
-    let sampler = single_step_sampler(ex, 1.0, 1.0)?;
-    let sampler = if ex.config.shop_r1.history_rationales { sampler.with_rationales() } else { sampler };
-    examples_of(ex, &ex.tasks).batch(&sampler, ex.config.warm_start.thinking_share, step, n)
+    let format = step_format(ex, 1.0, 1.0)?;
+    let format = if ex.config.shop_r1.history_rationales { format.with_rationales() } else { format };
+    examples_of(ex, &ex.tasks).batch(&format, ex.config.warm_start.thinking_share, step, n)
 }
 
 /// Demonstrations of whole episodes as `step` needs them.

@@ -10,6 +10,9 @@
 //!
 //! - Steps are an expert's, and terminate examples are made from the shop. The paper has recorded users of a
 //!   site. The rationales are templates.
+//! - In a layout, completions are a thought and an action of the shop, [read](StepFormat::read) as the JSON of the paper. There is
+//!   no action to terminate, the field of a search is always named, and the prompt has the thoughts before. The steps are of the
+//!   browsing expert's purchases with a reward of 1, as in filtered cloning.
 //! - The paper clones the steps that it then trains on. Here a share of the cloned steps is the no-thinking
 //!   expert's; RL uses the thinking expert's only.
 //! - The group size, which the paper does not state, is 8 by default. A group without spread gives no
@@ -20,14 +23,15 @@
 //!
 //! Choices within the reward are fields of [`RewardConfig`](webshop_evaluation::next_action::RewardConfig).
 
-use webshop_agent::next_action::{FormatMode, NextActionCompletion, WrittenAction, rationale_tokens};
-use webshop_agent::{SampleOptions, SingleStepPrompt, SingleStepSampler};
+use webshop_agent::next_action::{FormatMode, NextActionCompletion, WrittenAction};
+use webshop_agent::{SampleOptions, SingleStepPrompt};
 use webshop_evaluation::mean;
 use webshop_evaluation::next_action::{Attempt, DarsKind, Exactness, ShopR1Reward, is_exact};
 use webshop_lm::{Completion, SamplingCoordinates};
 
 use crate::config::StepScore;
 use crate::data::single_steps::{Drawn, Step, Steps};
+use crate::data::step_format::{ReadCompletion, StepFormat};
 use crate::data::task_set::{TaskId, TaskSet, sampled};
 use crate::data::trajectory::Trajectory;
 use crate::error::Result;
@@ -51,11 +55,11 @@ pub(super) struct SingleStep<'a> {
 impl TaskSource for SingleStep<'_> {
     /// As many goals as `value.goals`, without those that have no first step.
     fn goals(&self, optimizer_step: u64) -> Result<Vec<TaskId>> {
-        let sampler = single_step_sampler(self.ex, 1.0, 1.0)?;
+        let format = step_format(self.ex, 1.0, 1.0)?;
         let examples = examples_of(self.ex, &self.tasks);
         let mut goals = sampled(examples.addresses().to_vec(), self.ex.seed(), self.ex.config.value.goals);
         goals.sort();
-        let drawn = examples.of(&sampler, &goals, 0, optimizer_step)?;
+        let drawn = examples.of(&format, &goals, 0, optimizer_step)?;
         Ok(drawn.steps.into_iter().map(|step| step.goal).collect())
     }
 
@@ -69,7 +73,7 @@ impl TaskSource for SingleStep<'_> {
         let completer = self.completer()?;
         // V* is known of the first drawn step only.
         let round = if self.ex.needs_values() { 0 } else { step };
-        let mut drawn = examples_of(self.ex, &self.tasks).of(&completer.sampler, goals, round, step)?;
+        let mut drawn = examples_of(self.ex, &self.tasks).of(&completer.format, goals, round, step)?;
         let began = progress.clock.seconds();
         let group_size = self.ex.config.rl.group_size;
         let firsts = first_samples(drawn.steps.iter().map(|step| step.goal), group_size);
@@ -101,7 +105,7 @@ impl TaskSource for SingleStep<'_> {
         n_samples: usize,
     ) -> Result<Vec<Vec<ReferenceRollout>>> {
         let completer = self.completer()?;
-        let drawn = examples_of(self.ex, &self.tasks).of(&completer.sampler, goals, 0, at - VALUE_STEP)?;
+        let drawn = examples_of(self.ex, &self.tasks).of(&completer.format, goals, 0, at - VALUE_STEP)?;
         let advance = |n| self.ex.observer.advance(n, "");
         let completions = completer.complete(reference, &drawn.steps, at, n_samples, &advance)?;
         let mut of_goals = vec![Vec::new(); goals.len()];
@@ -146,20 +150,20 @@ pub(super) fn examples_of<'t>(ex: &'t Experiment<'_>, tasks: &'t TaskSet) -> Ste
         task_set: tasks,
         results_shown: ex.config.prompt.results_shown,
         config: &ex.config.shop_r1,
+        browsing: ex.config.browsing_demonstrator(),
         recorded: ex.recorded.as_ref(),
         seed: ex.seed(),
     }
 }
 
-/// Samples completions of single steps at this temperature and nucleus. The prompt format must support single
-/// steps.
-pub(super) fn single_step_sampler<'e>(
+/// Shows single steps as the run's prompt format does, and samples completions at this temperature and nucleus. The prompt
+/// format must support single steps.
+pub(super) fn step_format<'e>(
     ex: &'e Experiment<'_>,
     temperature: f64,
     top_p: f64,
-) -> Result<SingleStepSampler<'e>> {
-    let lm = lm_config(ex.config, temperature, top_p)?;
-    Ok(ex.policy.single_step_sampler(&lm)?.expect("the format was checked to be one of Shop-R1's"))
+) -> Result<StepFormat<'e>> {
+    ex.policy.step_format(&lm_config(ex.config, temperature, top_p)?)
 }
 
 /// A completion with its score.
@@ -178,7 +182,7 @@ pub(super) struct ScoredCompletion {
 /// Samples and scores completions.
 pub(super) struct Completer<'e> {
     ex: &'e Experiment<'e>,
-    pub(super) sampler: SingleStepSampler<'e>,
+    pub(super) format: StepFormat<'e>,
     rule: ShopR1Reward,
 }
 
@@ -189,7 +193,7 @@ impl<'e> Completer<'e> {
         (temperature, top_p): (f64, f64),
         rule: ShopR1Reward,
     ) -> Result<Self> {
-        Ok(Self { ex, sampler: single_step_sampler(ex, temperature, top_p)?, rule })
+        Ok(Self { ex, format: step_format(ex, temperature, top_p)?, rule })
     }
 
     /// `n_samples` completions of `network` at each of `steps`, drawn at step coordinate `at`, step by step.
@@ -213,27 +217,29 @@ impl<'e> Completer<'e> {
         };
         let prompts: Vec<SingleStepPrompt<'_>> = steps
             .iter()
-            .map(|step| SingleStepPrompt { prompt_ids: &step.prompt_ids, coordinates: prompt(step) })
+            .map(|step| SingleStepPrompt { prompt_ids: &step.tokens.prompt_ids, coordinates: prompt(step) })
             .collect();
         let lanes = network.lanes(self.ex.config.prompt.max_context);
         let options =
             SampleOptions { n_samples, lanes, seed: self.ex.seed(), certainty: Some(self.rule.certainty()) };
-        let completions = self.sampler.sample(network.engine()?, &prompts, options, ended)?;
+        let sampler = self.format.completions();
+        let completions = sampler.sample(network.engine()?, &prompts, options, ended)?;
         let of_steps = completions.chunks(n_samples).zip(steps);
-        Ok(of_steps
+        of_steps
             .flat_map(|(completions, step)| completions.iter().map(move |completion| (completion, step)))
             .map(|(completion, step)| self.score(step, completion))
-            .collect())
+            .collect()
     }
 
-    fn score(&self, step: &Step, completion: &Completion) -> ScoredCompletion {
+    fn score(&self, step: &Step, completion: &Completion) -> Result<ScoredCompletion> {
         let config = &self.ex.config.shop_r1;
-        let text = self.sampler.text_of(&completion.ids);
-        let of_rationale = rationale_tokens(&text, &self.sampler.bytes_of_each(&completion.ids));
-        let certainty = mean(&of_rationale.iter().map(|&at| completion.certainty[at]).collect::<Vec<_>>());
+        let ReadCompletion { text, rationale } = self.format.read(&step.tokens, &completion.ids)?;
+        let certainty = mean(&rationale.iter().map(|&at| completion.certainty[at]).collect::<Vec<_>>());
         let n_prompt_words = match config.reward.dars_kind {
             DarsKind::Constant => 0,
-            DarsKind::RepoCompat => self.sampler.text_of(&step.prompt_ids).split_whitespace().count(),
+            DarsKind::RepoCompat => {
+                self.format.completions().text_of(&step.tokens.prompt_ids).split_whitespace().count()
+            }
         };
         let attempt = Attempt { completion: &text, gold: &step.gold, certainty, n_prompt_words };
         let hierarchical = self.rule.of(&attempt).total();
@@ -245,10 +251,11 @@ impl<'e> Completer<'e> {
             StepScore::Hierarchical => hierarchical,
             StepScore::Binary => f64::from(u8::from(is_exact)),
         };
-        let mut trajectory = Trajectory::completion(&step.prompt_ids, &completion.ids, &completion.log_probs);
+        let mut trajectory =
+            Trajectory::completion(&step.tokens.prompt_ids, &completion.ids, &completion.log_probs);
         let entropy: Vec<f64> = completion.entropy.iter().map(|&nats| f64::from(nats)).collect();
         trajectory.mean_entropy = mean(&entropy);
-        ScoredCompletion {
+        Ok(ScoredCompletion {
             trajectory,
             text,
             reward: config.reward_scale * reward,
@@ -256,6 +263,6 @@ impl<'e> Completer<'e> {
             is_parsed: parsed.is_some(),
             is_type_right: parsed_type == Some(step.gold.action_type()),
             is_exact,
-        }
+        })
     }
 }

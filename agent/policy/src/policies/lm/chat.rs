@@ -18,7 +18,7 @@ use crate::episode::PromptStamp;
 use crate::error::AgentError;
 use crate::policies::lm::action_grammar::ActionGrammar;
 use crate::policies::lm::config::LmConfig;
-use crate::policies::lm::encoder::TurnEncoder;
+use crate::policies::lm::encoder::{TurnEncoder, without_stop};
 use crate::policies::lm::few_shot::FewShot;
 use crate::policies::policy::LaneView;
 use crate::prompt_format::{Conversation, History, ParsedCompletion, PromptFormat};
@@ -181,14 +181,6 @@ impl<'a> ChatEncoder<'a> {
         }
     }
 
-    /// A completion's tokens without the stop token.
-    pub(super) fn strip_stop<'i>(&self, ids: &'i [u32]) -> &'i [u32] {
-        match ids.split_last() {
-            Some((last, rest)) if self.format.stop_ids.contains(last) => rest,
-            _ => ids,
-        }
-    }
-
     /// What is new in the prompt `text` since the last completion of the lane; all of it before the first.
     fn new_text<'t>(&self, lane: &LaneMemory, text: &'t str) -> Result<&'t str, AgentError> {
         let Some(last_id) = lane.last_id else { return Ok(text) };
@@ -324,7 +316,7 @@ impl TurnEncoder for ChatEncoder<'_> {
     }
 
     fn decode(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, ParsedCompletion) {
-        let text = self.tokenizer.decode(self.strip_stop(ids));
+        let text = self.tokenizer.decode(without_stop(ids, &self.format.stop_ids));
         let lane = self.lanes[view.lane].as_mut().expect("a page is encoded before a completion is decoded");
         lane.last_id = ids.last().copied();
         let completion = Message::text(Role::Assistant, text.as_str());

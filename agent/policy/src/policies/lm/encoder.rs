@@ -31,3 +31,11 @@ pub(super) trait TurnEncoder: std::fmt::Debug {
     /// The text and the meaning of a completion, which is added to the lane's memory.
     fn decode(&mut self, view: &LaneView<'_>, ids: &[u32]) -> (String, ParsedCompletion);
 }
+
+/// A completion without its stop token, if it has one.
+pub(super) fn without_stop<'i>(ids: &'i [u32], stop_ids: &[u32]) -> &'i [u32] {
+    match ids.split_last() {
+        Some((last, rest)) if stop_ids.contains(last) => rest,
+        _ => ids,
+    }
+}

@@ -1,12 +1,13 @@
 //! Single-step prompts as tokens, and sampled completions.
 //!
-//! A [`SingleStepSampler`] encodes the prompt of an [`Example`] as a rollout in the same prompt format would
-//! encode the same session. Prompts without room for a completion drop their oldest pages. A completion
-//! depends only on its prompt, the sampler and its coordinates.
+//! A [`SingleStepEncoder`] encodes the prompt of an [`Example`] as a rollout in the same prompt format would
+//! encode the same session. Prompts without room for a completion drop their oldest pages. A
+//! [`CompletionSampler`] completes such prompts, and those of a [`Layout`](crate::Layout). A completion depends only on its
+//! prompt, the sampler and its coordinates.
 
-use webshop_lm::Certainty;
 use webshop_lm::{
-    BpeTokenizer, Completion, Context, Engine, Generator, GeneratorConfig, Request, SamplingCoordinates,
+    BpeTokenizer, Certainty, Completion, Context, Engine, Generator, GeneratorConfig, LmError, Request,
+    SamplingCoordinates,
 };
 use webshop_products::Seed;
 
@@ -14,17 +15,25 @@ use crate::error::AgentError;
 use crate::next_action::example::Example;
 use crate::policies::lm::chat::{ChatEncoder, ChatFormat};
 use crate::policies::lm::config::LmConfig;
-use crate::policies::lm::encoder::TurnEncoder;
+use crate::policies::lm::encoder::{TurnEncoder, without_stop};
 use crate::prompt_format::PromptFormat;
+use crate::prompt_format::compact::END;
 
-/// Encodes single-step prompts in a format of Shop-R1, and samples completions.
+/// Encodes single-step prompts in a chat format of Shop-R1.
 #[derive(Clone, Debug)]
-pub struct SingleStepSampler<'a> {
+pub struct SingleStepEncoder<'a> {
     encoder: ChatEncoder<'a>,
-    tokenizer: &'a BpeTokenizer,
-    config: LmConfig,
+    completions: CompletionSampler<'a>,
     /// Whether prompts contain past rationales.
     with_rationales: bool,
+}
+
+/// Samples completions of prompts that are token ids.
+#[derive(Clone, Debug)]
+pub struct CompletionSampler<'a> {
+    tokenizer: &'a BpeTokenizer,
+    stop_ids: Vec<u32>,
+    config: LmConfig,
 }
 
 /// A prompt to complete.
@@ -49,8 +58,8 @@ pub struct SampleOptions {
     pub certainty: Option<Certainty>,
 }
 
-impl<'a> SingleStepSampler<'a> {
-    /// A sampler for the chats of `format`.
+impl<'a> SingleStepEncoder<'a> {
+    /// An encoder for the chats of `format`.
     ///
     /// # Errors
     /// If its prompt format is not one of Shop-R1, or as [`LmPolicy::chat`](crate::LmPolicy::chat).
@@ -62,15 +71,13 @@ impl<'a> SingleStepSampler<'a> {
         if !format.prompt_format.is_shop_r1() {
             return Err(single_steps_unsupported(format.prompt_format));
         }
-        Ok(Self {
-            encoder: ChatEncoder::new(tokenizer, format, config)?,
-            tokenizer,
-            config: *config,
-            with_rationales: false,
-        })
+        let encoder = ChatEncoder::new(tokenizer, format, config)?;
+        let completions =
+            CompletionSampler { tokenizer, stop_ids: encoder.stop_ids().to_vec(), config: *config };
+        Ok(Self { encoder, completions, with_rationales: false })
     }
 
-    /// The same sampler with past rationales in prompts, which demonstrations may have and rollouts never
+    /// The same encoder with past rationales in prompts, which demonstrations may have and rollouts never
     /// have.
     pub fn with_rationales(self) -> Self {
         Self { with_rationales: true, ..self }
@@ -86,12 +93,7 @@ impl<'a> SingleStepSampler<'a> {
             let messages = prompt_format.single_step_messages(example, n_dropped, self.with_rationales);
             messages.ok_or_else(|| single_steps_unsupported(prompt_format))
         })?;
-        Ok((ids.len() + self.config.max_turn_tokens <= self.config.max_context).then_some(ids))
-    }
-
-    /// The maximum tokens of a completion, the stop token included.
-    pub fn max_completion_tokens(&self) -> usize {
-        self.config.max_turn_tokens
+        Ok(self.completions.has_room_after(&ids).then_some(ids))
     }
 
     /// The tokens of the right completion, with its stop token.
@@ -103,14 +105,39 @@ impl<'a> SingleStepSampler<'a> {
         self.encoder.encode_completion(&text, &format!("{}{}", example.rationale, example.action))
     }
 
-    /// The text of a completion without its stop token.
-    pub fn text_of(&self, ids: &[u32]) -> String {
-        self.tokenizer.decode(self.encoder.strip_stop(ids))
+    /// Completes the prompts.
+    pub fn completions(&self) -> &CompletionSampler<'a> {
+        &self.completions
+    }
+}
+
+impl<'a> CompletionSampler<'a> {
+    /// A sampler of completions in a [`Layout`](crate::Layout).
+    ///
+    /// # Errors
+    /// If the tokenizer lacks the token that ends a turn.
+    pub fn of_layout(tokenizer: &'a BpeTokenizer, config: &LmConfig) -> Result<Self, LmError> {
+        Ok(Self { tokenizer, stop_ids: vec![tokenizer.special_id(END)?], config: *config })
     }
 
-    /// The number of bytes of [`SingleStepSampler::text_of`] that each token wrote, without the stop token.
+    /// The maximum tokens of a completion, the stop token included.
+    pub fn max_completion_tokens(&self) -> usize {
+        self.config.max_turn_tokens
+    }
+
+    /// Whether a completion of the greatest length fits into the context after this prompt.
+    pub fn has_room_after(&self, prompt_ids: &[u32]) -> bool {
+        prompt_ids.len() + self.config.max_turn_tokens <= self.config.max_context
+    }
+
+    /// The text of a completion without its stop token.
+    pub fn text_of(&self, ids: &[u32]) -> String {
+        self.tokenizer.decode(without_stop(ids, &self.stop_ids))
+    }
+
+    /// The number of bytes of [`CompletionSampler::text_of`] that each token wrote, without the stop token.
     pub fn bytes_of_each(&self, ids: &[u32]) -> Vec<usize> {
-        self.tokenizer.bytes_of_each(self.encoder.strip_stop(ids))
+        self.tokenizer.bytes_of_each(without_stop(ids, &self.stop_ids))
     }
 
     /// `n_samples` completions of every prompt, prompt by prompt. `progress` gets the number of new
@@ -131,7 +158,7 @@ impl<'a> SingleStepSampler<'a> {
             capacity: self.config.max_context,
             sampler: self.config.sampler,
             seed: options.seed,
-            stop_ids: self.encoder.stop_ids().to_vec(),
+            stop_ids: self.stop_ids.clone(),
             certainty: options.certainty,
         };
         let mut generator = Generator::new(engine, config)?;
