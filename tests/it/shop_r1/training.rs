@@ -189,7 +189,6 @@ fn the_loop_learns_from_single_steps_of_the_browsing_expert_in_a_layout() {
     let more = [
         "prompt.format=compact",
         "warm_start.demonstrations=browsing",
-        "shop_r1.terminate_share=0",
         "rl.steps=2",
         "evaluation.episodes=2",
         "evaluation.every=0",
@@ -200,7 +199,7 @@ fn the_loop_learns_from_single_steps_of_the_browsing_expert_in_a_layout() {
     assert_eq!(learned.len(), 2);
     for record in learned {
         let get = |metric| record.get(metric).unwrap_or_else(|| panic!("{metric:?} is recorded"));
-        assert!(get(Metric::RolloutReward) > 0.3, "most completions are an action");
+        assert!(get(Metric::RolloutMalformedRate) < 0.5, "most completions are an action");
         assert!(get(Metric::TrainGradNorm) > 0.0);
         assert!(get(Metric::TrainLogProbGap) < 1e-4, "sampler and trainer see the same prompt");
     }

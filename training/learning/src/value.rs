@@ -29,6 +29,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use webshop_agent::BrowsingHabits;
 use webshop_products::hex;
 
 use crate::config::ShopR1Config;
@@ -91,6 +92,9 @@ pub(crate) struct ValueKey {
     pub(crate) top_p: f64,
     /// The examples and their reward, in single-step mode.
     pub(crate) single_step: Option<ShopR1Config>,
+    /// The habits of the browsing expert, if single steps are its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) demonstrator: Option<BrowsingHabits>,
     /// Digest of the examples of `shop_r1.data`; empty without a file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) examples: String,

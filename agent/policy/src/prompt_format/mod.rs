@@ -180,9 +180,14 @@ impl PromptFormat {
         if self == Self::ShopR1(ShopR1Variant::AllPages) { n } else { 0 }
     }
 
-    /// Whether this is a format of Shop-R1, the only chat formats for single steps.
+    /// Whether this is a format of Shop-R1.
     pub fn is_shop_r1(self) -> bool {
         matches!(self, Self::ShopR1(_))
+    }
+
+    /// Whether single steps have prompts in this format: in those of Shop-R1 and, as parts of demonstrated episodes, in layouts.
+    pub fn has_single_steps(self) -> bool {
+        self.is_shop_r1() || !self.is_chat()
     }
 
     /// The prompt of a single-step example, without the pages of its first `n_dropped` steps.

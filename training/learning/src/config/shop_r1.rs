@@ -15,13 +15,13 @@ pub struct ShopR1Config {
     pub reward_scale: f64,
     /// File of examples to clone and train on; empty for demonstrations of the training goals.
     pub data: String,
-    /// The distribution of action types.
+    /// The distribution of action types; natural without terminate examples in layouts, which have no action to terminate.
     pub mix: Mix,
     /// Share of terminate examples in the natural mix, 0 to 1.
     pub terminate_share: f64,
     /// Whether cloned prompts contain past rationales; sampled prompts never do.
     pub history_rationales: bool,
-    /// Held-out examples of each evaluation; 0 for none.
+    /// Held-out steps of each evaluation, beside its episodes; 0 for none.
     pub eval_examples: usize,
     /// Parameters of the hierarchical reward.
     pub reward: RewardConfig,
@@ -57,7 +57,7 @@ impl Default for ShopR1Config {
             mix: Mix::Natural,
             terminate_share: 0.1,
             history_rationales: false,
-            eval_examples: 300,
+            eval_examples: 0,
             reward: RewardConfig::default(),
         }
     }

@@ -1,10 +1,11 @@
 //! Checks the ranges of a configuration before any work begins, and warns about unusual values.
 
 use webshop_agent::PromptFormat;
+use webshop_agent::next_action::FormatMode;
 use webshop_env::Compat;
 
 use crate::config::{
-    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, Method, Mix, ModelConfig,
+    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, Method, ModelConfig,
     PromptConfig, RlConfig, RlMode, SplitName, ValueConfig,
 };
 use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
@@ -267,14 +268,11 @@ impl Config {
             return Ok(());
         }
         let formats = "`compact`, `text`, `shop-r1`, `shop-r1-latest` or `shop-r1-minimal` if `rl.mode` is `single_step`";
-        require(format.is_shop_r1() || !format.is_chat(), "prompt.format", format, formats)?;
-        let terminates = format.is_shop_r1() || shop_r1.terminate_share == 0.0;
-        let none = "0 if `rl.mode` is `single_step` in the prompt formats `compact` and `text`, which have no such action";
-        require(terminates, "shop_r1.terminate_share", shop_r1.terminate_share, none)?;
-        let is_natural = format.is_shop_r1() || shop_r1.mix == Mix::Natural;
-        let natural =
-            "`natural` in the prompt formats `compact` and `text`, which have no action to terminate";
-        require(is_natural, "shop_r1.mix", "paper", natural)?;
+        require(format.has_single_steps(), "prompt.format", format, formats)?;
+        let mode = shop_r1.reward.format_mode;
+        let has_strict = format.is_shop_r1() || mode != FormatMode::Strict;
+        let lenient = "`json` or `schema` in the prompt formats `compact` and `text`, whose completions are not written as JSON";
+        require(has_strict, "shop_r1.reward.format_mode", "strict", lenient)?;
         let all = "0 if `rl.mode` is `single_step`, whose steps are drawn from all goals";
         require(rl.goals_per_product == 0, "rl.goals_per_product", rl.goals_per_product, all)?;
         let (penalty, default) = (rl.malformed_penalty, RlConfig::default().malformed_penalty);

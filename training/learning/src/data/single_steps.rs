@@ -5,8 +5,8 @@
 //! goal and the round only. With [`RecordedSteps`], each recorded step replaces a goal. [`Steps::of`] renders
 //! steps to tokens in a [`StepFormat`].
 //!
-//! The expert is the [`Expert`] of `two-habits`, or in a layout the [`BrowsingExpert`], whose action is taken to be right
-//! where the purchase that it leads to has a reward of 1.
+//! The expert is the [`Expert`] of `two-habits`, or in a layout the demonstrator of the run. An action of the [`BrowsingExpert`] is
+//! taken to be right if it leads to a purchase with a reward of 1.
 //!
 //! ```text
 //! natural   with probability `terminate_share` a terminate example, else any step of the episode
@@ -25,13 +25,13 @@ use webshop_agent::next_action::{
     ActionType, BuyNowAs, Example, ExampleOptions, ExampleSource, NextAction, PAPER_MIX,
     draw_terminate_example, examples_of, split_of,
 };
-use webshop_agent::{BrowsingExpert, BrowsingHabits, Expert, ExpertKind, ExpertTurn};
+use webshop_agent::{BrowsingExpert, BrowsingHabits, Demonstrated, Expert, ExpertKind, ExpertTurn};
 use webshop_env::Shop;
 use webshop_products::{Seed, Split};
 
 use crate::config::{Mix, ShopR1Config};
 use crate::data::recorded_steps::RecordedSteps;
-use crate::data::step_format::{DemonstratedStep, StepFormat, StepTokens};
+use crate::data::step_format::{DemonstratedStep, RenderedStep, StepFormat};
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
@@ -44,7 +44,7 @@ const DRAWS_STEP: u64 = 3;
 const TERMINATE_TRIES: u64 = 8;
 /// Draws of a batch to clone, until a step of it can be used.
 const BATCH_TRIES: u64 = 8;
-/// Episodes of the browsing expert for a goal, whose habits differ, until one has a reward of 1.
+/// Episodes of the browsing expert for a goal, with other draws, until one has a reward of 1.
 const BROWSING_TRIES: u64 = 8;
 
 /// Draws steps.
@@ -55,9 +55,13 @@ pub struct Steps<'a> {
     /// Products of a results page that demonstrations choose from.
     pub(crate) results_shown: usize,
     /// The mix of action types.
-    pub(crate) config: &'a ShopR1Config,
+    pub(crate) mix: Mix,
+    /// Share of terminate examples in the natural mix, 0 to 1.
+    pub(crate) terminate_share: f64,
     /// The habits of the browsing expert, if it demonstrates; else the experts of `two-habits` do.
     pub(crate) browsing: Option<BrowsingHabits>,
+    /// The largest number of actions of its episodes.
+    pub(crate) max_steps: u32,
     /// Steps of a file, which replace demonstrations.
     pub(crate) recorded: Option<&'a RecordedSteps>,
     /// The seed of the draws.
@@ -74,7 +78,7 @@ pub(crate) struct Step {
     /// The `sample` coordinate of its first completion: 0, unless its goal was drawn before in the same RL step.
     pub(crate) first_sample: u64,
     /// The prompt and the demonstrated completion.
-    pub(crate) tokens: StepTokens,
+    pub(crate) rendered: RenderedStep,
     /// The demonstrated action (ground truth).
     pub(crate) gold: NextAction,
 }
@@ -82,7 +86,7 @@ pub(crate) struct Step {
 impl Step {
     /// The prompt with the demonstrated completion, for cloning.
     pub(crate) fn demonstration(&self) -> Trajectory {
-        let StepTokens { prompt_ids, completion_ids, .. } = &self.tokens;
+        let RenderedStep { prompt_ids, completion_ids, .. } = &self.rendered;
         let mut step = Trajectory::new();
         step.push_observation(prompt_ids);
         step.push_completion(completion_ids, &vec![0.0; completion_ids.len()]);
@@ -132,12 +136,22 @@ impl Steps<'_> {
         split: Split,
         n: usize,
     ) -> Vec<(TaskId, Example)> {
-        let steps = Steps { task_set, results_shown, config, browsing: None, recorded: None, seed: Seed(0) };
+        let &ShopR1Config { mix, terminate_share, .. } = config;
+        let steps = Steps {
+            task_set,
+            results_shown,
+            mix,
+            terminate_share,
+            browsing: None,
+            max_steps: u32::MAX,
+            recorded: None,
+            seed: Seed(0),
+        };
         steps.of_split(split, n).into_iter().map(|(goal, step)| (goal, step.example)).collect()
     }
 
-    /// [`Steps::held_out`] by the expert that demonstrates here.
-    pub(crate) fn held_out_here(&self, split: Split, n: usize) -> Vec<(TaskId, DemonstratedStep)> {
+    /// [`Steps::held_out`] by the expert of these steps, on whose habits they depend: at most one step of a goal at each position.
+    pub(crate) fn held_out_steps(&self, split: Split, n: usize) -> Vec<(TaskId, DemonstratedStep)> {
         Steps { recorded: None, seed: Seed(0), ..self.clone() }.of_split(split, n)
     }
 
@@ -153,17 +167,16 @@ impl Steps<'_> {
     }
 
     /// The tokens of a step of `goal`; `None` if its prompt leaves no room for a completion.
-    pub(crate) fn encode(
+    pub(crate) fn render(
         &self,
         format: &StepFormat<'_>,
         goal: TaskId,
         step: &DemonstratedStep,
     ) -> Result<Option<Step>> {
-        let Some(tokens) = format.encode(self.task_set.shop_of(goal), goal.goal, step)? else {
-            return Ok(None);
-        };
+        let shop = self.task_set.shop_of(goal);
+        let Some(rendered) = format.render(shop, goal.goal, step)? else { return Ok(None) };
         let (turn, gold) = (step.example.step, step.example.action.clone());
-        Ok(Some(Step { goal, turn, first_sample: 0, tokens, gold }))
+        Ok(Some(Step { goal, turn, first_sample: 0, rendered, gold }))
     }
 
     /// The expert's steps for `goals` in round `round`, for optimizer step `step`.
@@ -189,12 +202,12 @@ impl Steps<'_> {
         round: u64,
         step: u64,
     ) -> Result<Drawn> {
-        let longest = format.completions().max_completion_tokens();
+        let longest = format.sampler().max_completion_tokens();
         let draw = |&(goal, kind): &(TaskId, ExpertKind)| match self.step(goal, kind, round) {
             None => Ok(Draw::Undemonstrated),
             Some(step) => Ok(self
-                .encode(format, goal, &step)?
-                .filter(|step| step.tokens.completion_ids.len() <= longest)
+                .render(format, goal, &step)?
+                .filter(|step| step.rendered.completion_ids.len() <= longest)
                 .map_or(Draw::TooLong, Draw::Step)),
         };
         let draws: Vec<Result<Draw>> = goals.par_iter().map(draw).collect();
@@ -256,7 +269,7 @@ impl Steps<'_> {
 
     /// The step of `goal` in this round; `None` if the expert has no demonstration of such a step.
     fn step(&self, goal: TaskId, kind: ExpertKind, round: u64) -> Option<DemonstratedStep> {
-        let without_episode = |example| DemonstratedStep { example, episode: Vec::new() };
+        let without_episode = |example| DemonstratedStep { example, episode: None };
         if let Some(recorded) = self.recorded {
             return recorded.at(goal).cloned().map(without_episode);
         }
@@ -270,10 +283,8 @@ impl Steps<'_> {
 
     /// The type of the step to draw; `None` for any but a terminate example.
     fn wanted(&self, rng: &mut impl Rng) -> Option<ActionType> {
-        match self.config.mix {
-            Mix::Natural => {
-                (rng.random::<f64>() < self.config.terminate_share).then_some(ActionType::Terminate)
-            }
+        match self.mix {
+            Mix::Natural => (rng.random::<f64>() < self.terminate_share).then_some(ActionType::Terminate),
             Mix::Paper => {
                 let whole: usize = PAPER_MIX.iter().map(|(_, weight)| weight).sum();
                 let at = rng.random_range(0..whole as u64) as usize;
@@ -306,10 +317,11 @@ impl Steps<'_> {
         let mut examples = examples_of(shop, goal.goal, &steps, about);
         examples.retain(|example| wanted.is_none_or(|wanted| example.action.action_type() == wanted));
         let at = rng.random_range(0..examples.len().max(1) as u64) as usize;
-        (at < examples.len()).then(|| DemonstratedStep { example: examples.swap_remove(at), episode })
+        (at < examples.len())
+            .then(|| DemonstratedStep { example: examples.swap_remove(at), episode: Some(episode) })
     }
 
-    /// An episode of the browsing expert with a reward of 1; `None` if it has none in [`BROWSING_TRIES`].
+    /// An episode of the browsing expert with a reward of 1; `None` if none of [`BROWSING_TRIES`] has it.
     fn successful_episode(
         &self,
         shop: &Shop,
@@ -319,7 +331,9 @@ impl Steps<'_> {
     ) -> Option<Vec<ExpertTurn>> {
         let expert = BrowsingExpert::new(shop, self.results_shown, habits);
         let mut episodes = (0..BROWSING_TRIES).filter_map(|_| expert.episode(goal.goal, rng));
-        episodes.find(|episode| episode.reward == 1.0).map(|episode| episode.turns)
+        let is_usable =
+            |episode: &Demonstrated| episode.reward == 1.0 && episode.turns.len() <= self.max_steps as usize;
+        episodes.find(is_usable).map(|episode| episode.turns)
     }
 
     /// A terminate example: a results page for the query of another goal.
@@ -330,76 +344,4 @@ impl Steps<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use webshop_env::Session;
-
-    use super::*;
-    use crate::config::Config;
-    use crate::setup::open_shop::open_shop;
-
-    #[test]
-    fn only_the_thinking_expert_reads_titles() {
-        let mut config = Config::default();
-        config.catalog.auxiliary_shops = 0;
-        config.catalog.train_on_source = true;
-        config.shop_r1.terminate_share = 0.0;
-        let task_set = TaskSet::open(&config).unwrap();
-        let steps = Steps {
-            task_set: &task_set,
-            results_shown: 10,
-            config: &config.shop_r1,
-            browsing: None,
-            recorded: None,
-            seed: Seed(0),
-        };
-        let of = |kind| -> Vec<Example> {
-            let drawn = task_set.training().iter().filter_map(|&goal| steps.step(goal, kind, 0));
-            drawn.map(|step| step.example).collect()
-        };
-        // The expert without thoughts searches, opens the first result and buys it.
-        let is_expected = |example: &Example| match example.step {
-            0 => example.action.action_type() == ActionType::TypeAndSubmit,
-            1 => example.action.action_type() == ActionType::Click,
-            _ => example.step == 2 && example.action == NextAction::Click { name: "buy now".into() },
-        };
-        let reads_title = |example: &Example| example.rationale.starts_with("I read: ");
-        let without_thoughts = of(ExpertKind::NoThinking);
-        assert!(without_thoughts.len() > 20 && without_thoughts.iter().all(is_expected));
-        assert!(!without_thoughts.iter().any(reads_title));
-        assert!(of(ExpertKind::Thinking).iter().any(reads_title));
-    }
-
-    #[test]
-    fn steps_of_the_browsing_expert_lead_to_a_purchase_of_reward_one() {
-        let config = Config::default();
-        let task_set = TaskSet::of_shop(open_shop(&config.catalog).unwrap());
-        let steps = Steps {
-            task_set: &task_set,
-            results_shown: config.prompt.results_shown,
-            config: &ShopR1Config { terminate_share: 0.0, ..ShopR1Config::default() },
-            browsing: Some(config.warm_start.habits),
-            recorded: None,
-            seed: Seed(0),
-        };
-        let goals = &task_set.training()[..60];
-        let drawn: Vec<_> = goals
-            .iter()
-            .filter_map(|&goal| Some((goal, steps.step(goal, ExpertKind::Thinking, 0)?)))
-            .collect();
-        assert!((10..60).contains(&drawn.len()), "{} of 60 have one", drawn.len());
-        for (goal, step) in &drawn {
-            let actions = step.episode.iter().map(|turn| &turn.action);
-            let walk: Vec<_> = Session::walk(task_set.shop(), goal.goal, actions).collect();
-            assert_eq!(walk.last().unwrap().outcome.reward, 1.0);
-            let action = &step.episode[step.example.step].action;
-            assert_eq!(Some(&step.example.action), NextAction::of(action, BuyNowAs::Click).as_ref());
-        }
-        // Another round has other steps.
-        let again = |round| {
-            let drawn = goals.iter().filter_map(|&goal| steps.step(goal, ExpertKind::Thinking, round));
-            drawn.map(|step| step.example.id).collect::<Vec<_>>()
-        };
-        assert_eq!(again(0), again(0));
-        assert_ne!(again(0), again(1));
-    }
-}
+mod tests;

@@ -1,16 +1,16 @@
-//! Single steps in the prompt format of a run: prompts and demonstrated completions as tokens, and completions read as those
+//! Single steps in the prompt format of a run: prompts and demonstrated completions as tokens, and completions parsed to the form
 //! of Shop-R1.
 //!
-//! A chat format of Shop-R1 renders the recorded pages. A [`Layout`] has no JSON: its prompt is what a rollout would
-//! have in its context after the demonstrated turns so far, their thoughts included, and its completion is a thought and an action of the
-//! shop. [`StepFormat::read`] writes that as the JSON of Shop-R1, with the thought as the rationale, so that the
+//! A chat format of Shop-R1 renders the recorded pages. A [`Layout`] has no JSON: its prompt is the context of a rollout
+//! after the demonstrated turns so far, their thoughts included, and its completion is a thought and an action of the
+//! shop. [`StepFormat::parse`] writes that as the JSON of Shop-R1, with the thought as the rationale, so that the
 //! hierarchical reward and its metrics are the same in every format:
 //!
 //! ```text
-//! <think> tea organic yes</think> click[<|2|>]   →  {"rationale":"tea organic yes","action":{"type":"click","name":"b07abc1234"}}
+//! <think> tea organic yes</think> click[<|2|>]   →  {"rationale": "tea organic yes", "action": {"type":"click","name":"b07abc1234"}}
 //! ```
 //!
-//! A completion without an action stays as it is, which is no JSON and has a reward of 0.
+//! A completion without an action is parsed to an empty text, which has a reward of 0.
 
 use webshop_agent::compact::{END_THINK, THINK, encode_pieces};
 use webshop_agent::next_action::{BuyNowAs, Example, NextAction, rationale_tokens};
@@ -19,10 +19,9 @@ use webshop_env::{Compat, Page, Session, Shop};
 use webshop_lm::BpeTokenizer;
 use webshop_products::GoalId;
 
-use crate::data::layout_demonstrations::render_demonstration;
 use crate::error::Result;
 
-/// How steps are shown to a model.
+/// How steps become tokens.
 #[derive(Clone, Debug)]
 pub(crate) enum StepFormat<'a> {
     /// A chat format of Shop-R1.
@@ -36,7 +35,7 @@ pub(crate) enum StepFormat<'a> {
 pub(crate) struct LayoutSteps<'a> {
     pub(crate) layout: Layout,
     pub(crate) tokenizer: &'a BpeTokenizer,
-    pub(crate) completions: CompletionSampler<'a>,
+    pub(crate) sampler: CompletionSampler<'a>,
 }
 
 /// A step of a demonstration.
@@ -44,41 +43,41 @@ pub(crate) struct LayoutSteps<'a> {
 pub(crate) struct DemonstratedStep {
     /// The step with the pages before it.
     pub(crate) example: Example,
-    /// The turns of the episode; empty for terminate examples and those of a file, which no layout shows.
-    pub(crate) episode: Vec<ExpertTurn>,
+    /// The turns of the episode, which layouts render; `None` for terminate examples and those of a file.
+    pub(crate) episode: Option<Vec<ExpertTurn>>,
 }
 
 /// A step as token ids.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StepTokens {
+pub(crate) struct RenderedStep {
     /// The prompt.
     pub(crate) prompt_ids: Vec<u32>,
     /// The demonstrated completion with its stop token.
     pub(crate) completion_ids: Vec<u32>,
-    /// Of a layout, the page that completions are read on, and the rules of its shop.
+    /// Of a layout, the page of the step, whose products have marks, and the rules of its shop.
     pub(crate) page: Option<(Page, Compat)>,
 }
 
 /// A completion in the form of Shop-R1.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ReadCompletion {
-    /// The JSON, or what the model wrote if it is malformed.
+pub(crate) struct ParsedStep {
+    /// In a chat format what the model wrote, in a layout its JSON; empty there for a completion without an action.
     pub(crate) text: String,
     /// The places of the rationale's tokens in the completion; none if it is malformed or the rationale empty.
     pub(crate) rationale: Vec<usize>,
 }
 
 impl<'a> StepFormat<'a> {
-    /// Completes the prompts.
-    pub(crate) fn completions(&self) -> &CompletionSampler<'a> {
+    /// The sampler of completions.
+    pub(crate) fn sampler(&self) -> &CompletionSampler<'a> {
         match self {
-            Self::ShopR1(encoder) => encoder.completions(),
-            Self::Layout(steps) => &steps.completions,
+            Self::ShopR1(encoder) => encoder.sampler(),
+            Self::Layout(steps) => &steps.sampler,
         }
     }
 
     /// The same with past rationales in the prompts of a chat format, which demonstrations may have and rollouts never have.
-    /// Those of a layout have them always.
+    /// Those of a layout always have them.
     pub(crate) fn with_rationales(self) -> Self {
         match self {
             Self::ShopR1(encoder) => Self::ShopR1(encoder.with_rationales()),
@@ -86,69 +85,80 @@ impl<'a> StepFormat<'a> {
         }
     }
 
-    /// The tokens of a step for `goal`; `None` if the prompt leaves no room for a completion.
-    pub(crate) fn encode(
+    /// The tokens of a step for `goal`; `None` if the prompt leaves no room for a completion, or if a layout has no episode to
+    /// render.
+    pub(crate) fn render(
         &self,
         shop: &Shop,
         goal: GoalId,
         step: &DemonstratedStep,
-    ) -> Result<Option<StepTokens>> {
+    ) -> Result<Option<RenderedStep>> {
         match self {
             Self::ShopR1(encoder) => {
                 let Some(prompt_ids) = encoder.prompt(&step.example)? else { return Ok(None) };
                 let completion_ids = encoder.gold(&step.example)?;
-                Ok(Some(StepTokens { prompt_ids, completion_ids, page: None }))
+                Ok(Some(RenderedStep { prompt_ids, completion_ids, page: None }))
             }
-            Self::Layout(steps) => steps.encode(shop, goal, step),
+            Self::Layout(steps) => match &step.episode {
+                Some(episode) => steps.render(shop, goal, &episode[..=step.example.step]),
+                None => Ok(None),
+            },
         }
     }
 
-    /// What the completion of a step says.
-    pub(crate) fn read(&self, step: &StepTokens, ids: &[u32]) -> Result<ReadCompletion> {
-        let text = self.completions().text_of(ids);
+    /// Parses a completion of `step`.
+    pub(crate) fn parse(&self, step: &RenderedStep, ids: &[u32]) -> Result<ParsedStep> {
+        let text = self.sampler().text_of(ids);
         match (self, &step.page) {
-            (Self::Layout(steps), Some((page, rules))) => steps.read(page, *rules, text, ids),
+            (Self::Layout(steps), Some((page, rules))) => steps.parse(page, *rules, &text, ids),
             _ => {
-                let rationale = rationale_tokens(&text, &self.completions().bytes_of_each(ids));
-                Ok(ReadCompletion { text, rationale })
+                let rationale = rationale_tokens(&text, &self.sampler().bytes_of_each(ids));
+                Ok(ParsedStep { text, rationale })
             }
         }
     }
 }
 
 impl LayoutSteps<'_> {
-    fn encode(&self, shop: &Shop, goal: GoalId, step: &DemonstratedStep) -> Result<Option<StepTokens>> {
-        let turns = &step.episode[..=step.example.step];
-        let mut pieces = Vec::new();
-        let mut rendered = render_demonstration(self.layout, shop, goal, &[], turns);
-        let Some((page, completion)) = rendered.pop() else { return Ok(None) };
-        for (prompt, completion) in rendered {
-            pieces.extend(prompt);
-            pieces.extend(completion);
-        }
-        pieces.extend(page);
-        let prompt_ids = encode_pieces(self.tokenizer, &pieces)?;
-        let completion_ids = encode_pieces(self.tokenizer, &completion)?;
+    /// The last of `turns` after the others.
+    fn render(&self, shop: &Shop, goal: GoalId, turns: &[ExpertTurn]) -> Result<Option<RenderedStep>> {
+        let mut renderer = self.layout.renderer();
+        let (mut prompt_ids, mut last) = (Vec::new(), None);
         let actions = turns.iter().map(|turn| &turn.action);
-        let page = Session::walk(shop, goal, actions).last().map(|last| (last.page, shop.config().compat));
-        let has_room = self.completions.has_room_after(&prompt_ids);
-        Ok(has_room.then_some(StepTokens { prompt_ids, completion_ids, page }))
+        for (before, turn) in Session::walk(shop, goal, actions).zip(turns) {
+            if let Some((completion_ids, _)) = last.take() {
+                prompt_ids.extend::<Vec<u32>>(completion_ids);
+            }
+            let pieces = renderer.render(&before.page, before.noop_before);
+            prompt_ids.extend(encode_pieces(self.tokenizer, &pieces)?);
+            let pieces = self.layout.render_completion(&turn.thought, &turn.action, &before.page);
+            last = Some((encode_pieces(self.tokenizer, &pieces)?, (before.page, shop.config().compat)));
+        }
+        let rendered = last.filter(|_| self.sampler.has_room_after(&prompt_ids));
+        Ok(rendered.map(|(completion_ids, page)| RenderedStep {
+            prompt_ids,
+            completion_ids,
+            page: Some(page),
+        }))
     }
 
-    fn read(&self, page: &Page, rules: Compat, text: String, ids: &[u32]) -> Result<ReadCompletion> {
-        let parsed = self.layout.parse(&text, page, rules);
+    fn parse(&self, page: &Page, rules: Compat, text: &str, ids: &[u32]) -> Result<ParsedStep> {
+        let parsed = self.layout.parse(text, page, rules);
         let Some(action) = NextAction::of(&parsed.action, BuyNowAs::Click) else {
-            return Ok(ReadCompletion { text, rationale: Vec::new() });
+            return Ok(ParsedStep { text: String::new(), rationale: Vec::new() });
         };
-        let rationale = parsed.thought.unwrap_or_default();
-        let text = PromptFormat::next_action_completion(&rationale, &action);
-        let [open, close] = [THINK, END_THINK].map(|token| self.tokenizer.special_id(token));
-        let place = |token: u32| ids.iter().position(|&id| id == token);
-        let rationale = match (place(open?), place(close?)) {
-            (Some(open), Some(close)) => (open + 1..close).collect(),
-            _ => Vec::new(),
+        let rationale = match &parsed.thought {
+            None => Vec::new(),
+            Some(_) => {
+                let [open, close] = [THINK, END_THINK].map(|token| self.tokenizer.special_id(token));
+                let (open, close) = (open?, close?);
+                // A thought is at the beginning.
+                let within = ids.iter().enumerate().skip_while(|(_, id)| **id != open).skip(1);
+                within.take_while(|(_, id)| **id != close).map(|(place, _)| place).collect()
+            }
         };
-        Ok(ReadCompletion { text, rationale })
+        let thought = parsed.thought.unwrap_or_default();
+        Ok(ParsedStep { text: PromptFormat::next_action_completion(&thought, &action), rationale })
     }
 }
 
@@ -164,7 +174,7 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::data::layout_demonstrations::layout_trajectory;
+    use crate::data::layout_demonstrations::{layout_trajectory, render_demonstration};
     use crate::data::task_set::TaskSet;
     use crate::purpose;
     use crate::setup::limits::layout;
@@ -183,11 +193,14 @@ mod tests {
             buy_now_as: BuyNowAs::Click,
         };
         let examples = examples_of(shop, goal, &steps, about);
-        examples.into_iter().map(|example| DemonstratedStep { example, episode: episode.clone() }).collect()
+        examples
+            .into_iter()
+            .map(|example| DemonstratedStep { example, episode: Some(episode.clone()) })
+            .collect()
     }
 
     #[test]
-    fn a_layout_shows_a_step_as_a_rollout_does_and_reads_its_completion_as_shop_r1_does() {
+    fn a_layout_shows_a_step_as_a_rollout_does_and_parses_its_completion_to_the_form_of_shop_r1() {
         for format in ["compact", "text"] {
             let keys = [format!("prompt.format={format}"), "prompt.max_context=8192".into()];
             let config = Config::resolve("test", "", &keys).unwrap();
@@ -200,46 +213,49 @@ mod tests {
                 max_turn_tokens: config.prompt.max_turn_tokens,
                 constrained: false,
             };
-            let completions = CompletionSampler::of_layout(&tokenizer, &lm).unwrap();
-            let steps_in = LayoutSteps { layout, tokenizer: &tokenizer, completions };
+            let sampler = CompletionSampler::of_layout(&tokenizer, &lm).unwrap();
+            let steps_in = LayoutSteps { layout, tokenizer: &tokenizer, sampler };
             let step_format = StepFormat::Layout(steps_in.clone());
             let goal = task_set.training()[0].goal;
             let steps = steps(shop, goal, &config);
             assert!(steps.len() > 4, "{} steps", steps.len());
-            let turns = render_demonstration(layout, shop, goal, &[], &steps[0].episode);
+            let turns = render_demonstration(layout, shop, goal, &[], steps[0].episode.as_ref().unwrap());
             let whole = layout_trajectory(&tokenizer, turns, <[_]>::len).unwrap();
             let mut n_thoughts = 0;
             for step in &steps {
-                let tokens = step_format.encode(shop, goal, step).unwrap().expect("there is room");
+                let tokens = step_format.render(shop, goal, step).unwrap().expect("there is room");
                 let (n_before, n) = (tokens.prompt_ids.len(), tokens.completion_ids.len());
                 assert_eq!(tokens.prompt_ids, whole.ids[..n_before], "the context of the episode");
                 assert_eq!(tokens.completion_ids, whole.ids[n_before..n_before + n]);
                 assert!(whole.sampled[n_before..n_before + n].iter().all(|&is_learned| is_learned));
 
-                let read = step_format.read(&tokens, &tokens.completion_ids).unwrap();
-                let completion = NextActionCompletion::read(&read.text, FormatMode::Schema);
-                let completion = completion.unwrap_or_else(|problem| panic!("{}: {problem}", read.text));
-                assert_eq!(completion.action, (&step.example.action).into(), "{}", read.text);
-                let thought = &step.episode[step.example.step].thought;
+                let parsed = step_format.parse(&tokens, &tokens.completion_ids).unwrap();
+                let completion = NextActionCompletion::read(&parsed.text, FormatMode::Schema);
+                let completion = completion.unwrap_or_else(|problem| panic!("{}: {problem}", parsed.text));
+                assert_eq!(completion.action, (&step.example.action).into(), "{}", parsed.text);
+                let thought = &step.episode.as_ref().unwrap()[step.example.step].thought;
                 assert_eq!(completion.rationale, *thought);
                 let of_thought: Vec<u32> =
-                    read.rationale.iter().map(|&at| tokens.completion_ids[at]).collect();
+                    parsed.rationale.iter().map(|&at| tokens.completion_ids[at]).collect();
                 assert_eq!(tokenizer.decode(&of_thought).trim(), thought);
                 n_thoughts += usize::from(!thought.is_empty());
             }
             assert!(n_thoughts > 1, "{n_thoughts} thoughts in {format}");
 
-            let tokens = step_format.encode(shop, goal, &steps[1]).unwrap().unwrap();
+            let tokens = step_format.render(shop, goal, &steps[1]).unwrap().unwrap();
             let babble = tokenizer.encode_text("click buy now").unwrap();
-            let read = step_format.read(&tokens, &babble).unwrap();
-            assert!(read.rationale.is_empty());
-            assert!(NextActionCompletion::read(&read.text, FormatMode::Json).is_err(), "{}", read.text);
+            let parsed = step_format.parse(&tokens, &babble).unwrap();
+            assert_eq!(parsed, ParsedStep { text: String::new(), rationale: Vec::new() });
+            // The JSON of Shop-R1 is no action in a layout.
+            let json = PromptFormat::single_step_completion(&steps[1].example);
+            let parsed = step_format.parse(&tokens, &tokenizer.encode_text(&json).unwrap()).unwrap();
+            assert_eq!(parsed.text, "");
 
             let narrow = LmConfig { max_context: tokens.prompt_ids.len() + lm.max_turn_tokens - 1, ..lm };
-            let completions = CompletionSampler::of_layout(&tokenizer, &narrow).unwrap();
-            let narrow = StepFormat::Layout(LayoutSteps { completions, ..steps_in });
-            assert_eq!(narrow.encode(shop, goal, &steps[1]).unwrap(), None, "no room");
-            assert!(narrow.encode(shop, goal, &steps[0]).unwrap().is_some());
+            let sampler = CompletionSampler::of_layout(&tokenizer, &narrow).unwrap();
+            let narrow = StepFormat::Layout(LayoutSteps { sampler, ..steps_in });
+            assert_eq!(narrow.render(shop, goal, &steps[1]).unwrap(), None, "no room");
+            assert!(narrow.render(shop, goal, &steps[0]).unwrap().is_some());
         }
     }
 }

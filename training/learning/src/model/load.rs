@@ -210,7 +210,7 @@ impl LoadedPolicy {
         let fitting: Vec<SingleStepPrompt<'_>> = fitting.collect();
         ended((steps.len() - fitting.len()) as u64);
         let options = SampleOptions { n_samples: 1, lanes: self.lanes(), seed, certainty: None };
-        let sampler = encoder.completions();
+        let sampler = encoder.sampler();
         let completions = sampler.sample(self.engine.clone(), &fitting, options, ended)?;
         let mut texts = completions.iter().map(|completion| sampler.text_of(&completion.ids));
         Ok(prompts.iter().map(|prompt| prompt.as_ref().and_then(|_| texts.next())).collect())

@@ -149,14 +149,14 @@ impl PolicyModel {
         Ok(self.format.policy(engine, &self.tokenizer, lm, seed)?)
     }
 
-    /// How single steps are shown to the model. Its prompt format must be a layout or one of Shop-R1's.
+    /// How single steps become tokens. The prompt format must be a layout or one of Shop-R1's.
     pub(crate) fn step_format(&self, lm: &LmConfig) -> Result<StepFormat<'_>> {
         let tokenizer = &self.tokenizer;
         Ok(match &self.format {
             ModelFormat::Chat(format) => StepFormat::ShopR1(SingleStepEncoder::new(tokenizer, format, lm)?),
             ModelFormat::Layout(layout) => {
-                let completions = CompletionSampler::of_layout(tokenizer, lm)?;
-                StepFormat::Layout(LayoutSteps { layout: *layout, tokenizer, completions })
+                let sampler = CompletionSampler::of_layout(tokenizer, lm)?;
+                StepFormat::Layout(LayoutSteps { layout: *layout, tokenizer, sampler })
             }
         })
     }

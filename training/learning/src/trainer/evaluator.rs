@@ -1,5 +1,5 @@
-//! Held-out evaluations: episodes for held-out goals and, with a Shop-R1 format or in single-step mode, completions at held-out steps
-//! of the evaluated shop.
+//! Held-out evaluations: episodes for held-out goals and, if it is asked for, completions at held-out steps of the
+//! evaluated shop.
 //!
 //! Metrics go to the record of the last step. Episodes and completions are saved as `episodes/step-….jsonl`
 //! and `completions/step-….jsonl`. An evaluation never changes weights.
@@ -27,7 +27,7 @@ use crate::run::atomic::write_atomically;
 use crate::run::folder::step_name;
 use crate::trainer::experiment::Experiment;
 use crate::trainer::progress::{Best, Progress};
-use crate::trainer::single_step::{Completer, examples_of};
+use crate::trainer::single_step::{Completer, steps_of};
 use crate::trainer::{EVALUATION_STEP, Evaluation};
 
 /// Number of episodes that an [`Evaluation`] holds as text.
@@ -90,18 +90,19 @@ struct StepEvaluation {
     reward: f64,
 }
 
-/// Evaluates completions at held-out steps, which are the same for every run and seed. A step whose prompt is
+/// Evaluates completions at held-out steps, which are the same for every seed and for all runs with the same
+/// demonstrator. A step whose prompt is
 /// too long counts as an empty completion. The reward is the default one, whatever training uses, so that
 /// runs compare.
 fn evaluate_steps(ex: &Experiment<'_>, network: &Network, step: u64) -> Result<StepEvaluation> {
     let (evaluation, shop_r1) = (&ex.config.evaluation, &ex.config.shop_r1);
     let rule = ShopR1Reward::Hierarchical(RewardConfig::default());
     let completer = Completer::new(ex, (evaluation.temperature, evaluation.top_p), rule)?;
-    let drawing = examples_of(ex, &ex.tasks);
-    let held_out = drawing.held_out_here(evaluation.split.into(), shop_r1.eval_examples);
+    let all = steps_of(ex, &ex.tasks);
+    let held_out = all.held_out_steps(evaluation.split.into(), shop_r1.eval_examples);
     let (mut examples, mut steps, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for (place, (goal, held_out)) in held_out.into_iter().enumerate() {
-        if let Some(step) = drawing.encode(&completer.format, goal, &held_out)? {
+        if let Some(step) = all.render(&completer.format, goal, &held_out)? {
             steps.push(step);
             places.push(place);
         }

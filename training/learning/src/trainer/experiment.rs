@@ -8,7 +8,7 @@ use webshop_lm::Sampler;
 use webshop_lm::device::Compute;
 use webshop_products::Seed;
 
-use crate::config::{BASE_MODEL, Config, RlMode};
+use crate::config::{BASE_MODEL, Config};
 use crate::data::curriculum::check_stages;
 use crate::data::recorded_steps::RecordedSteps;
 use crate::data::task_set::{TaskId, TaskSet};
@@ -156,11 +156,9 @@ impl<'a> Experiment<'a> {
         (self.needs_values() || self.chooses_by_spread()).then_some(value.goals)
     }
 
-    /// Whether held-out single steps are evaluated. In a layout they are in single-step mode only, as most runs in one have
-    /// nothing to do with them.
+    /// Whether held-out single steps are evaluated: if it is asked for, in a prompt format that has them.
     pub(super) fn evaluates_single_steps(&self) -> bool {
-        let Config { prompt, rl, shop_r1, .. } = self.config;
-        shop_r1.eval_examples > 0 && (prompt.format.is_shop_r1() || rl.mode == RlMode::SingleStep)
+        self.config.shop_r1.eval_examples > 0 && self.config.prompt.format.has_single_steps()
     }
 
     /// The distribution that rollouts are sampled from and scored under.

@@ -267,6 +267,7 @@ fn value_key(ex: &Experiment<'_>, reference: &Qwen2, since: u64, task_set: Strin
         temperature: rl.temperature,
         top_p: rl.top_p,
         single_step: (rl.mode == RlMode::SingleStep).then(|| ex.config.shop_r1.clone()),
+        demonstrator: ex.config.browsing_demonstrator().filter(|_| rl.mode == RlMode::SingleStep),
         examples: ex.recorded.as_ref().map_or_else(String::new, |steps| steps.digest().into()),
         compute: ex.compute.recorded_kind(),
     })

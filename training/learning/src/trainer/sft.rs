@@ -10,7 +10,7 @@ use crate::error::{Result, TrainingError};
 use crate::metrics::{Metric, Phase, Record};
 use crate::optimizer::Schedule;
 use crate::trainer::experiment::Experiment;
-use crate::trainer::single_step::{examples_of, step_format};
+use crate::trainer::single_step::{step_format, steps_of};
 use crate::trainer::{DAGGER_STEP, Trainer};
 
 /// Trains on copy tasks, then on demonstrations, until the steps of both are done.
@@ -99,7 +99,7 @@ pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result
     }
     let format = step_format(ex, 1.0, 1.0)?;
     let format = if ex.config.shop_r1.history_rationales { format.with_rationales() } else { format };
-    examples_of(ex, &ex.tasks).batch(&format, ex.config.warm_start.thinking_share, step, n)
+    steps_of(ex, &ex.tasks).batch(&format, ex.config.warm_start.thinking_share, step, n)
 }
 
 /// Demonstrations of whole episodes as `step` needs them.

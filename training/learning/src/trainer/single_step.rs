@@ -10,9 +10,9 @@
 //!
 //! - Steps are an expert's, and terminate examples are made from the shop. The paper has recorded users of a
 //!   site. The rationales are templates.
-//! - In a layout, completions are a thought and an action of the shop, [read](StepFormat::read) as the JSON of the paper. There is
-//!   no action to terminate, the field of a search is always named, and the prompt has the thoughts before. The steps are of the
-//!   browsing expert's purchases with a reward of 1, as in filtered cloning.
+//! - In a layout, a completion is a thought and an action of the shop, [parsed](StepFormat::parse) to the JSON of the paper, which has
+//!   no action to terminate and always names the field of a search. The prompt has the thoughts before. Steps are those of the
+//!   run's demonstrator; of the browsing expert, of purchases with a reward of 1.
 //! - The paper clones the steps that it then trains on. Here a share of the cloned steps is the no-thinking
 //!   expert's; RL uses the thinking expert's only.
 //! - The group size, which the paper does not state, is 8 by default. A group without spread gives no
@@ -29,9 +29,9 @@ use webshop_evaluation::mean;
 use webshop_evaluation::next_action::{Attempt, DarsKind, Exactness, ShopR1Reward, is_exact};
 use webshop_lm::{Completion, SamplingCoordinates};
 
-use crate::config::StepScore;
+use crate::config::{Config, Mix, StepScore};
 use crate::data::single_steps::{Drawn, Step, Steps};
-use crate::data::step_format::{ReadCompletion, StepFormat};
+use crate::data::step_format::{ParsedStep, StepFormat};
 use crate::data::task_set::{TaskId, TaskSet, sampled};
 use crate::data::trajectory::Trajectory;
 use crate::error::Result;
@@ -56,7 +56,7 @@ impl TaskSource for SingleStep<'_> {
     /// As many goals as `value.goals`, without those that have no first step.
     fn goals(&self, optimizer_step: u64) -> Result<Vec<TaskId>> {
         let format = step_format(self.ex, 1.0, 1.0)?;
-        let examples = examples_of(self.ex, &self.tasks);
+        let examples = steps_of(self.ex, &self.tasks);
         let mut goals = sampled(examples.addresses().to_vec(), self.ex.seed(), self.ex.config.value.goals);
         goals.sort();
         let drawn = examples.of(&format, &goals, 0, optimizer_step)?;
@@ -73,7 +73,7 @@ impl TaskSource for SingleStep<'_> {
         let completer = self.completer()?;
         // V* is known of the first drawn step only.
         let round = if self.ex.needs_values() { 0 } else { step };
-        let mut drawn = examples_of(self.ex, &self.tasks).of(&completer.format, goals, round, step)?;
+        let mut drawn = steps_of(self.ex, &self.tasks).of(&completer.format, goals, round, step)?;
         let began = progress.clock.seconds();
         let group_size = self.ex.config.rl.group_size;
         let firsts = first_samples(drawn.steps.iter().map(|step| step.goal), group_size);
@@ -105,7 +105,7 @@ impl TaskSource for SingleStep<'_> {
         n_samples: usize,
     ) -> Result<Vec<Vec<ReferenceRollout>>> {
         let completer = self.completer()?;
-        let drawn = examples_of(self.ex, &self.tasks).of(&completer.format, goals, 0, at - VALUE_STEP)?;
+        let drawn = steps_of(self.ex, &self.tasks).of(&completer.format, goals, 0, at - VALUE_STEP)?;
         let advance = |n| self.ex.observer.advance(n, "");
         let completions = completer.complete(reference, &drawn.steps, at, n_samples, &advance)?;
         let mut of_goals = vec![Vec::new(); goals.len()];
@@ -144,20 +144,23 @@ fn record_completions(record: &mut Record, completions: &[ScoredCompletion], dra
         .set(Metric::RolloutDroppedSteps, drawn.n_dropped() as f64);
 }
 
-/// The examples of the goals of `tasks`.
-pub(super) fn examples_of<'t>(ex: &'t Experiment<'_>, tasks: &'t TaskSet) -> Steps<'t> {
+/// The steps of the goals of `tasks`. A layout has no action to terminate, so that all its steps are of episodes.
+pub(super) fn steps_of<'t>(ex: &'t Experiment<'_>, tasks: &'t TaskSet) -> Steps<'t> {
+    let Config { prompt, shop_r1, run, .. } = ex.config;
+    let is_chat = prompt.format.is_chat();
     Steps {
         task_set: tasks,
-        results_shown: ex.config.prompt.results_shown,
-        config: &ex.config.shop_r1,
+        results_shown: prompt.results_shown,
+        mix: if is_chat { shop_r1.mix } else { Mix::Natural },
+        terminate_share: if is_chat { shop_r1.terminate_share } else { 0.0 },
         browsing: ex.config.browsing_demonstrator(),
+        max_steps: run.max_steps,
         recorded: ex.recorded.as_ref(),
         seed: ex.seed(),
     }
 }
 
-/// Shows single steps as the run's prompt format does, and samples completions at this temperature and nucleus. The prompt
-/// format must support single steps.
+/// Single steps in the run's prompt format, which must have them, with completions at this temperature and nucleus.
 pub(super) fn step_format<'e>(
     ex: &'e Experiment<'_>,
     temperature: f64,
@@ -217,12 +220,12 @@ impl<'e> Completer<'e> {
         };
         let prompts: Vec<SingleStepPrompt<'_>> = steps
             .iter()
-            .map(|step| SingleStepPrompt { prompt_ids: &step.tokens.prompt_ids, coordinates: prompt(step) })
+            .map(|step| SingleStepPrompt { prompt_ids: &step.rendered.prompt_ids, coordinates: prompt(step) })
             .collect();
         let lanes = network.lanes(self.ex.config.prompt.max_context);
         let options =
             SampleOptions { n_samples, lanes, seed: self.ex.seed(), certainty: Some(self.rule.certainty()) };
-        let sampler = self.format.completions();
+        let sampler = self.format.sampler();
         let completions = sampler.sample(network.engine()?, &prompts, options, ended)?;
         let of_steps = completions.chunks(n_samples).zip(steps);
         of_steps
@@ -233,12 +236,12 @@ impl<'e> Completer<'e> {
 
     fn score(&self, step: &Step, completion: &Completion) -> Result<ScoredCompletion> {
         let config = &self.ex.config.shop_r1;
-        let ReadCompletion { text, rationale } = self.format.read(&step.tokens, &completion.ids)?;
+        let ParsedStep { text, rationale } = self.format.parse(&step.rendered, &completion.ids)?;
         let certainty = mean(&rationale.iter().map(|&at| completion.certainty[at]).collect::<Vec<_>>());
         let n_prompt_words = match config.reward.dars_kind {
             DarsKind::Constant => 0,
             DarsKind::RepoCompat => {
-                self.format.completions().text_of(&step.tokens.prompt_ids).split_whitespace().count()
+                self.format.sampler().text_of(&step.rendered.prompt_ids).split_whitespace().count()
             }
         };
         let attempt = Attempt { completion: &text, gold: &step.gold, certainty, n_prompt_words };
@@ -252,7 +255,7 @@ impl<'e> Completer<'e> {
             StepScore::Binary => f64::from(u8::from(is_exact)),
         };
         let mut trajectory =
-            Trajectory::completion(&step.tokens.prompt_ids, &completion.ids, &completion.log_probs);
+            Trajectory::completion(&step.rendered.prompt_ids, &completion.ids, &completion.log_probs);
         let entropy: Vec<f64> = completion.entropy.iter().map(|&nats| f64::from(nats)).collect();
         trajectory.mean_entropy = mean(&entropy);
         Ok(ScoredCompletion {

@@ -1,6 +1,7 @@
 //! Tests of V* and of its table.
 
 use super::*;
+use crate::config::WarmStartConfig;
 
 const BETA1: f64 = 0.5;
 
@@ -31,6 +32,7 @@ fn key() -> ValueKey {
         temperature: 1.0,
         top_p: 1.0,
         single_step: None,
+        demonstrator: None,
         examples: String::new(),
         compute: String::new(),
     }
@@ -155,13 +157,14 @@ fn a_table_is_reused_only_under_equal_conditions() {
     table.insert(0, 3, &rollouts(&[1.0 / 3.0, 0.1]));
     table.save(&path).unwrap();
     assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), table);
-    let changes: [fn(&mut ValueKey); 6] = [
+    let changes: [fn(&mut ValueKey); 7] = [
         |key| key.reference.push('x'),
         |key| key.task_set.push('x'),
         |key| key.version += 1,
         |key| key.price_ranges = true,
         |key| key.temperature = 0.9,
         |key| key.single_step = Some(ShopR1Config::default()),
+        |key| key.demonstrator = Some(WarmStartConfig::default().habits),
     ];
     for change in changes {
         let mut other = key();

@@ -23,7 +23,7 @@ use crate::prompt_format::compact::END;
 #[derive(Clone, Debug)]
 pub struct SingleStepEncoder<'a> {
     encoder: ChatEncoder<'a>,
-    completions: CompletionSampler<'a>,
+    sampler: CompletionSampler<'a>,
     /// Whether prompts contain past rationales.
     with_rationales: bool,
 }
@@ -72,9 +72,8 @@ impl<'a> SingleStepEncoder<'a> {
             return Err(single_steps_unsupported(format.prompt_format));
         }
         let encoder = ChatEncoder::new(tokenizer, format, config)?;
-        let completions =
-            CompletionSampler { tokenizer, stop_ids: encoder.stop_ids().to_vec(), config: *config };
-        Ok(Self { encoder, completions, with_rationales: false })
+        let sampler = CompletionSampler { tokenizer, stop_ids: encoder.stop_ids().to_vec(), config: *config };
+        Ok(Self { encoder, sampler, with_rationales: false })
     }
 
     /// The same encoder with past rationales in prompts, which demonstrations may have and rollouts never
@@ -93,7 +92,7 @@ impl<'a> SingleStepEncoder<'a> {
             let messages = prompt_format.single_step_messages(example, n_dropped, self.with_rationales);
             messages.ok_or_else(|| single_steps_unsupported(prompt_format))
         })?;
-        Ok(self.completions.has_room_after(&ids).then_some(ids))
+        Ok(self.sampler.has_room_after(&ids).then_some(ids))
     }
 
     /// The tokens of the right completion, with its stop token.
@@ -105,9 +104,9 @@ impl<'a> SingleStepEncoder<'a> {
         self.encoder.encode_completion(&text, &format!("{}{}", example.rationale, example.action))
     }
 
-    /// Completes the prompts.
-    pub fn completions(&self) -> &CompletionSampler<'a> {
-        &self.completions
+    /// The sampler of completions of its prompts.
+    pub fn sampler(&self) -> &CompletionSampler<'a> {
+        &self.sampler
     }
 }
 

@@ -101,19 +101,15 @@ fn an_empty_list_is_no_clip() {
 }
 
 #[test]
-fn single_steps_in_a_layout_do_not_terminate() {
+fn single_steps_are_of_a_layout_or_a_chat_format_of_shop_r1() {
     let refused = |more: &[&str]| -> String {
         let keys: Vec<String> =
             ["rl.mode=single_step"].iter().chain(more).map(|key| key.to_string()).collect();
         Config::resolve("test", "", &keys).unwrap_err().to_string()
     };
-    let share = "configuration key `shop_r1.terminate_share` must be 0 if `rl.mode` is `single_step` in the prompt formats \
-                 `compact` and `text`, which have no such action, not 0.1";
-    assert_eq!(refused(&[]), share);
-    assert_eq!(refused(&["prompt.format=text"]), share);
-    let mix = "configuration key `shop_r1.mix` must be `natural` in the prompt formats `compact` and `text`, which have no \
-               action to terminate, not paper";
-    assert_eq!(refused(&["terminate_share=0", "mix=paper"]), mix);
+    let strict = "configuration key `shop_r1.reward.format_mode` must be `json` or `schema` in the prompt formats `compact` and `text`, \
+                  whose completions are not written as JSON, not strict";
+    assert_eq!(refused(&["format_mode=strict"]), strict);
     let format = "configuration key `prompt.format` must be `compact`, `text`, `shop-r1`, `shop-r1-latest` or `shop-r1-minimal` \
                   if `rl.mode` is `single_step`, not ragen";
     assert_eq!(refused(&["prompt.format=ragen", "model.from=chat"]), format);
