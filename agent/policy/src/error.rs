@@ -11,9 +11,9 @@ pub enum AgentError {
     /// The language model, its tokenizer or its files.
     #[error(transparent)]
     Lm(#[from] LmError),
-    /// The prompt format has no single-step form.
+    /// The prompt format does not render examples of single steps.
     #[error(
-        "single steps need the prompt format `shop-r1`, `shop-r1-latest` or `shop-r1-minimal`, not `{prompt_format}`"
+        "examples of single steps need the prompt format `shop-r1`, `shop-r1-latest` or `shop-r1-minimal`, not `{prompt_format}`"
     )]
     SingleSteps {
         /// The prompt format's name.

@@ -116,7 +116,7 @@ impl Drawn {
 
 /// The result of a draw.
 enum Draw {
-    Step(Step),
+    Step(Box<Step>),
     Undemonstrated,
     TooLong,
 }
@@ -208,14 +208,14 @@ impl Steps<'_> {
             Some(step) => Ok(self
                 .render(format, goal, &step)?
                 .filter(|step| step.rendered.completion_ids.len() <= longest)
-                .map_or(Draw::TooLong, Draw::Step)),
+                .map_or(Draw::TooLong, |step| Draw::Step(step.into()))),
         };
         let draws: Vec<Result<Draw>> = goals.par_iter().map(draw).collect();
         let mut drawn = Drawn::default();
         for (place, draw) in draws.into_iter().enumerate() {
             match draw? {
                 Draw::Step(step) => {
-                    drawn.steps.push(step);
+                    drawn.steps.push(*step);
                     drawn.places.push(place);
                 }
                 Draw::Undemonstrated => drawn.undemonstrated += 1,
