@@ -129,7 +129,8 @@ pub enum TrainingError {
     /// None of the drawn single-step examples can be used.
     #[error(
         "none of {drawn} examples of step {step} can be used: {undemonstrated} goals have no demonstration, {too_long} \
-         prompts leave no room for a completion; raise `prompt.max_context`"
+         prompts leave no room for a completion; draw more goals (`warm_start.batch_episodes`, `rl.batch_episodes`, \
+         `value.goals`), or raise `prompt.max_context`"
     )]
     NoSteps {
         /// The optimizer step.
