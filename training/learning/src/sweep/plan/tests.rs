@@ -71,7 +71,7 @@ fn the_shipped_comparisons_are_valid() {
         ("learner_rates.toml", 29, 1, false),
         ("learners.toml", 15, 3, false),
         ("single_steps.toml", 5, 3, false),
-        ("single_step_rates.toml", 6, 1, false),
+        ("single_step_rates.toml", 8, 1, false),
         ("two_habits_learners.toml", 11, 3, true),
         ("nothing.toml", 10, 3, true),
         ("shop_r1_arms.toml", 7, 3, true),
