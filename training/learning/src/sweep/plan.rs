@@ -211,18 +211,6 @@ fn train_command(base: Option<&Path>, shared: &[String]) -> String {
     format!("webshop train{base}{}", set_flags(shared))
 }
 
-/// The keys of who demonstrates, and how.
-const DEMONSTRATOR: [&str; 8] = [
-    "warm_start.demonstrations",
-    "warm_start.by_pairs",
-    "warm_start.reads_features",
-    "warm_start.puts_back",
-    "warm_start.heeds_notes",
-    "warm_start.checks_options",
-    "warm_start.searches_again",
-    "warm_start.by_lowest_price",
-];
-
 /// Whether the evaluation of the arms of `common` depends on this key.
 fn is_read_by_evaluation(key: &str, common: &Config) -> bool {
     let evaluated = [
@@ -241,7 +229,9 @@ fn is_read_by_evaluation(key: &str, common: &Config) -> bool {
     let in_section = ["catalog.", "evaluation.", "judgement."].iter().any(|section| key.starts_with(section));
     // In a layout, held-out steps are those of the run's demonstrator.
     let has_steps = common.shop_r1.eval_examples > 0 && !common.prompt.format.is_chat();
-    let demonstrates = has_steps && DEMONSTRATOR.contains(&key);
+    let habits = || toml::Table::try_from(common.warm_start.habits).expect("habits have names");
+    let is_demonstrator = |name: &str| name == "demonstrations" || habits().contains_key(name);
+    let demonstrates = has_steps && key.strip_prefix("warm_start.").is_some_and(is_demonstrator);
     evaluated.contains(&key) || demonstrates || (in_section && !training_only.contains(&key) && !is_size)
 }
 

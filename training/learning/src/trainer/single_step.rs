@@ -12,7 +12,8 @@
 //!   site. The rationales are templates.
 //! - In a layout, a completion is a thought and an action of the shop, [parsed](StepFormat::parse) to the JSON of the paper, which has
 //!   no action to terminate and always names the field of a search. The prompt has the thoughts before. Steps are those of the
-//!   run's demonstrator; of the browsing expert, of purchases with a reward of 1.
+//!   run's demonstrator; of the browsing expert, of purchases with a reward of 1, for which it tries a goal up to eight times. Whole
+//!   episodes are cloned.
 //! - The paper clones the steps that it then trains on. Here a share of the cloned steps is the no-thinking
 //!   expert's; RL uses the thinking expert's only.
 //! - The group size, which the paper does not state, is 8 by default. A group without spread gives no

@@ -10,22 +10,28 @@ use crate::setup::limits::{layout, lm_config};
 use crate::setup::open_shop::open_shop;
 use crate::setup::tokenizer::train_tokenizer;
 
+/// Steps of episodes by the browsing expert with these habits, else by the experts of `two-habits`.
+fn steps_in<'t>(task_set: &'t TaskSet, config: &Config, browsing: Option<BrowsingHabits>) -> Steps<'t> {
+    Steps {
+        task_set,
+        results_shown: config.prompt.results_shown,
+        mix: Mix::Natural,
+        terminate_share: 0.0,
+        browsing,
+        max_steps: config.run.max_steps,
+        recorded: None,
+        seed: Seed(0),
+    }
+}
+
 #[test]
 fn only_the_thinking_expert_reads_titles() {
     let mut config = Config::default();
     config.catalog.auxiliary_shops = 0;
     config.catalog.train_on_source = true;
     let task_set = TaskSet::open(&config).unwrap();
-    let steps = Steps {
-        task_set: &task_set,
-        results_shown: 10,
-        mix: Mix::Natural,
-        terminate_share: 0.0,
-        browsing: None,
-        max_steps: 15,
-        recorded: None,
-        seed: Seed(0),
-    };
+    config.prompt.results_shown = 10;
+    let steps = steps_in(&task_set, &config, None);
     let of = |kind| -> Vec<Example> {
         let drawn = task_set.training().iter().filter_map(|&goal| steps.step(goal, kind, 0));
         drawn.map(|step| step.example).collect()
@@ -47,16 +53,7 @@ fn only_the_thinking_expert_reads_titles() {
 fn steps_of_the_browsing_expert_lead_to_a_purchase_of_reward_one() {
     let config = Config::default();
     let task_set = TaskSet::of_shop(open_shop(&config.catalog).unwrap());
-    let steps = Steps {
-        task_set: &task_set,
-        results_shown: config.prompt.results_shown,
-        mix: Mix::Natural,
-        terminate_share: 0.0,
-        browsing: Some(config.warm_start.habits),
-        max_steps: config.run.max_steps,
-        recorded: None,
-        seed: Seed(0),
-    };
+    let steps = steps_in(&task_set, &config, Some(config.warm_start.habits));
     let goals = &task_set.training()[..60];
     let drawn: Vec<_> =
         goals.iter().filter_map(|&goal| Some((goal, steps.step(goal, ExpertKind::Thinking, 0)?))).collect();
@@ -82,16 +79,7 @@ fn a_batch_is_drawn_again_if_none_of_its_steps_can_be_used() {
     let config = Config::default();
     let task_set = TaskSet::of_shop(open_shop(&config.catalog).unwrap());
     let tokenizer = train_tokenizer(&task_set, &config).unwrap();
-    let steps = Steps {
-        task_set: &task_set,
-        results_shown: config.prompt.results_shown,
-        mix: Mix::Natural,
-        terminate_share: 0.0,
-        browsing: Some(config.warm_start.habits),
-        max_steps: config.run.max_steps,
-        recorded: None,
-        seed: Seed(0),
-    };
+    let steps = steps_in(&task_set, &config, Some(config.warm_start.habits));
     let sampler = CompletionSampler::of_layout(&tokenizer, &lm_config(&config, 1.0, 1.0).unwrap()).unwrap();
     let layout = layout(&config).unwrap();
     let format = StepFormat::Layout(LayoutSteps { layout, tokenizer: &tokenizer, sampler });

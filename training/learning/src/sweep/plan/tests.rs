@@ -145,4 +145,16 @@ fn invalid_comparisons_are_refused() {
     assert!(of_test_goals(", \"judgement.shops=0\"").is_ok());
     let steps = "\"run.max_steps=7\"]\nalone = true #";
     assert!(refusal("\"rl.steps=8\"", steps).contains("changes `run.max_steps`"));
+    // Held-out steps are the demonstrator's.
+    let habit = "\"warm_start.reads_features=0.1\"]\nalone = true #";
+    let with_steps = |n: u32| {
+        let common = format!("[\"shop_r1.eval_examples={n}\"]");
+        load(&TWO.replace("[\"rl.steps=7\"]", &common).replace("\"rl.steps=8\"", habit))
+    };
+    let problem = with_steps(3).unwrap_err().to_string();
+    assert!(
+        problem.contains("changes `warm_start.reads_features`, which decides how all arms are evaluated"),
+        "{problem}"
+    );
+    assert!(with_steps(0).is_ok());
 }
