@@ -209,17 +209,13 @@ def row(model, case, seconds):
         print("| " + " | ".join(cells) + " |", flush=True)
 
 
-def versions(threads):
-    import torch
-    import transformers
-
+def machine(threads):
+    """Date, processor, threads, compiler and interpreter, in words."""
     with open("/proc/cpuinfo") as lines:
         processor = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
     rust = subprocess.run(["rustc", "--version"], stdout=subprocess.PIPE, text=True).stdout.strip()
-    return (
-        f"{time.strftime('%Y-%m-%d')}, {processor}, {threads} threads, {platform.machine()}; {rust}; "
-        f"Python {platform.python_version()}, torch {torch.__version__}, transformers {transformers.__version__}"
-    )
+    date = time.strftime("%Y-%m-%d")
+    return f"{date}, {processor}, {threads} threads, {platform.machine()}; {rust}; Python {platform.python_version()}"
 
 
 def main():
@@ -234,9 +230,11 @@ def main():
     binary = arguments.binary or build()
 
     import torch
+    import transformers
 
     torch.set_num_threads(arguments.threads)
-    print(versions(arguments.threads) + "\n")
+    packages = f"torch {torch.__version__}, transformers {transformers.__version__}"
+    print(f"{machine(arguments.threads)}, {packages}\n")
     print("| model | case | our weights | ours, tokens/s | PyTorch f32 | its setting | ratio of medians | of fastest | PyTorch bf16 |")
     print("|---|---|---|---|---|---|---|---|---|")
     for model in SHAPES if arguments.model == "all" else [arguments.model]:

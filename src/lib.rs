@@ -80,7 +80,7 @@ enum Verb {
     Train(train::TrainArgs),
     /// Show the progress of a training run, or of a comparison, in the terminal
     Watch(watch::WatchArgs),
-    /// Estimate the memory that a training run needs on this machine's CPU
+    /// Estimate the memory that a training run needs, on the CPU or on a GPU
     Doctor(doctor::DoctorArgs),
     /// Evaluate a trained model on held-out goals
     Eval(eval::EvalArgs),

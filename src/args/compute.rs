@@ -1,6 +1,7 @@
 //! Flags that choose the device a model is computed on.
 
 use webshop_lm::device::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
+use webshop_training::Backend;
 
 /// Device, number format and kernels.
 #[derive(clap::Args, Clone)]
@@ -16,11 +17,13 @@ pub(crate) struct ComputeArgs {
     kernels: KernelsArg,
 }
 
-/// [`KernelChoice`] as a flag.
+/// [`KernelChoice`] as a flag, and how kernels are launched.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
 enum KernelsArg {
     /// The program's own kernels, optimized for the device
     Custom,
+    /// The same kernels, launched one by one where `custom` replays a CUDA graph of each decoding step; the results are equal
+    Eager,
     /// candle's operations, for testing: slower, and on the CPU they follow the GPU's code path
     Reference,
 }
@@ -35,19 +38,37 @@ impl ComputeArgs {
         if let Some(dtype) = self.dtype {
             text += &format!(" --dtype {dtype}");
         }
-        if self.kernels == KernelsArg::Reference {
-            text += " --kernels reference";
+        match self.kernels {
+            KernelsArg::Custom => (),
+            KernelsArg::Eager => text += " --kernels eager",
+            KernelsArg::Reference => text += " --kernels reference",
         }
         text
+    }
+
+    /// The backend to estimate memory for. A GPU is not needed: one that cannot be opened has an unknown memory, and the reason
+    /// is the second result.
+    pub(crate) fn backend(&self) -> anyhow::Result<(Backend, Option<String>)> {
+        match self.choose() {
+            Ok(compute) => Ok((Backend::of(&compute)?, None)),
+            Err(error) if matches!(self.device, DeviceRequest::Cuda(_)) => {
+                let dtype = self.dtype.unwrap_or(ComputeDtype::Bf16);
+                Ok((Backend::Gpu { dtype, memory: None }, Some(error.to_string())))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The device. Logged, with the reason for it, unless it is the default.
     pub(crate) fn choose(&self) -> anyhow::Result<Compute> {
         let kernels = match self.kernels {
-            KernelsArg::Custom => KernelChoice::Custom,
+            KernelsArg::Custom | KernelsArg::Eager => KernelChoice::Custom,
             KernelsArg::Reference => KernelChoice::Reference,
         };
-        let compute = Compute::choose(self.device, self.dtype, kernels)?;
+        let mut compute = Compute::choose(self.device, self.dtype, kernels)?;
+        if self.kernels == KernelsArg::Eager {
+            compute = compute.eager();
+        }
         if self.device != DeviceRequest::Cpu || !compute.uses_cpu_backend() {
             tracing::info!("computing on: {compute}");
         }

@@ -41,7 +41,7 @@ pub use crate::data::held_out::HeldOutGoal;
 pub use crate::data::single_steps::Steps;
 pub use crate::data::task_set::{TaskId, TaskSet};
 pub use crate::error::{Result, TrainingError};
-pub use crate::estimate::{MemoryEstimate, MemoryNeed, estimate_memory};
+pub use crate::estimate::{Backend, MemoryEstimate, MemoryNeed, estimate_memory};
 pub use crate::model::load::{GenerationOptions, LoadedPolicy, TrainedModel};
 pub use crate::observer::{Observer, Silent};
 pub use crate::run::atomic::{read_json, write_atomically};

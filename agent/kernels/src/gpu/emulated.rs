@@ -5,6 +5,8 @@
 //! differ, the kernel lacks a barrier. Buffers end at protected pages, and values that a kernel does not
 //! write stay NaN.
 //!
+//! A recording holds the launches and products as values and executes them when it is replayed.
+//!
 //! For tests only: the emulator shows that a kernel computes what its reference implementation does, not how
 //! fast.
 
@@ -16,12 +18,19 @@ use std::sync::{Arc, Mutex};
 use candle_core::{DType, Device, Result, Shape, Tensor, bail};
 
 use crate::cpu::matmul::Store;
-use crate::gpu::launch::{Arg, Kernels, Launch, Launcher, Specialization};
+use crate::gpu::launch::{Arg, Kernels, Launch, Launcher, Recording, Specialization};
 use crate::gpu::source::{SOURCE, definitions};
+
+/// Executes launches, or adds them to the recording that is being made.
+#[derive(Debug)]
+struct Emulated {
+    program: Arc<Program>,
+    recorded: Mutex<Option<Vec<Work>>>,
+}
 
 /// A child process that runs kernels, and the folder that holds its program.
 #[derive(Debug)]
-struct Emulated {
+struct Program {
     process: Mutex<Process>,
     _folder: tempfile::TempDir,
 }
@@ -38,10 +47,79 @@ struct Process {
 /// # Panics
 /// If there is no C compiler (`CC`, else `cc`), or it refuses the sources.
 pub fn kernels(dtype: DType, head_dim: usize, group: usize) -> Kernels {
-    Kernels::Custom(Arc::new(Emulated::new(Specialization { dtype, head_dim, group })))
+    let program = Arc::new(Program::new(Specialization { dtype, head_dim, group }));
+    Kernels::Custom(Arc::new(Emulated { program, recorded: Mutex::new(None) }))
+}
+
+/// One step of a recording.
+#[derive(Debug)]
+enum Work {
+    Launch { kernel: &'static str, grid: [usize; 3], threads: usize, args: Vec<Held> },
+    Product { a: Tensor, b: Tensor, out: Tensor, store: Store },
+}
+
+/// An [`Arg`] that holds its tensor.
+#[derive(Debug)]
+enum Held {
+    In(Tensor),
+    Out(Tensor),
+    Nothing,
+    U32(u32),
+    F32(f32),
+}
+
+impl From<&Arg<'_>> for Held {
+    fn from(arg: &Arg<'_>) -> Self {
+        match *arg {
+            Arg::In(tensor) => Self::In(tensor.clone()),
+            Arg::Out(tensor) => Self::Out(tensor.clone()),
+            Arg::Nothing => Self::Nothing,
+            Arg::U32(value) => Self::U32(value),
+            Arg::F32(value) => Self::F32(value),
+        }
+    }
+}
+
+impl Held {
+    fn arg(&self) -> Arg<'_> {
+        match self {
+            Self::In(tensor) => Arg::In(tensor),
+            Self::Out(tensor) => Arg::Out(tensor),
+            Self::Nothing => Arg::Nothing,
+            Self::U32(value) => Arg::U32(*value),
+            Self::F32(value) => Arg::F32(*value),
+        }
+    }
+}
+
+/// Recorded work with the program that executes it.
+#[derive(Debug)]
+struct EmulatedRecording {
+    program: Arc<Program>,
+    work: Vec<Work>,
+}
+
+impl Recording for EmulatedRecording {
+    fn replay(&self) -> Result<()> {
+        self.work.iter().try_for_each(|work| match work {
+            Work::Launch { kernel, grid, threads, args } => {
+                let args: Vec<Arg<'_>> = args.iter().map(Held::arg).collect();
+                self.program.launch(&Launch { kernel, grid: *grid, threads: *threads, args: &args })
+            }
+            Work::Product { a, b, out, store } => product(a, b, out, *store),
+        })
+    }
 }
 
 impl Emulated {
+    /// Adds `work` to the recording that is being made; `false` if there is none.
+    fn adds(&self, work: impl FnOnce() -> Work) -> bool {
+        let mut recorded = self.recorded.lock().unwrap();
+        recorded.as_mut().map(|recorded| recorded.push(work())).is_some()
+    }
+}
+
+impl Program {
     fn new(specialization: Specialization) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = compile(folder.path(), &definitions(&specialization));
@@ -89,7 +167,7 @@ impl Emulated {
     }
 }
 
-impl Launcher for Emulated {
+impl Program {
     fn launch(&self, launch: &Launch<'_>) -> Result<()> {
         let written = self.run(launch, false)?;
         if self.run(launch, true)? != written {
@@ -105,6 +183,23 @@ impl Launcher for Emulated {
         }
         Ok(())
     }
+}
+
+fn product(a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
+    let product = a.to_dtype(DType::F32)?.matmul(&b.to_dtype(DType::F32)?)?;
+    let result = match store {
+        Store::Set => product,
+        Store::Add => (out.to_dtype(DType::F32)? + product)?,
+    };
+    out.slice_set(&result.to_dtype(out.dtype())?, 0, 0)
+}
+
+impl Launcher for Emulated {
+    fn launch(&self, launch: &Launch<'_>) -> Result<()> {
+        let &Launch { kernel, grid, threads, args } = launch;
+        let recorded = || Work::Launch { kernel, grid, threads, args: args.iter().map(Held::from).collect() };
+        if self.adds(recorded) { Ok(()) } else { self.program.launch(launch) }
+    }
 
     fn empty(&self, shape: Shape, dtype: DType) -> Result<Tensor> {
         match dtype {
@@ -114,11 +209,17 @@ impl Launcher for Emulated {
     }
 
     fn product(&self, a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
-        let product = a.to_dtype(DType::F32)?.matmul(&b.to_dtype(DType::F32)?)?;
-        match store {
-            Store::Set => out.slice_set(&product, 0, 0),
-            Store::Add => out.slice_set(&(out + product)?, 0, 0),
-        }
+        let recorded = || Work::Product { a: a.clone(), b: b.clone(), out: out.clone(), store };
+        if self.adds(recorded) { Ok(()) } else { product(a, b, out, store) }
+    }
+
+    fn record(&self, work: &dyn Fn() -> Result<()>) -> Result<Box<dyn Recording>> {
+        *self.recorded.lock().unwrap() = Some(Vec::new());
+        let worked = work();
+        let recorded = self.recorded.lock().unwrap().take();
+        worked?;
+        let work = recorded.expect("it was begun above");
+        Ok(Box::new(EmulatedRecording { program: self.program.clone(), work }))
     }
 }
 

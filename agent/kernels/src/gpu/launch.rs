@@ -56,6 +56,13 @@ pub struct Launch<'a> {
     pub args: &'a [Arg<'a>],
 }
 
+/// Work that [`Launcher::record`] recorded.
+pub trait Recording: Debug + Send + Sync {
+    /// Enqueues the recorded launches and products in their order. They read and write the tensors that were recorded, which
+    /// the recording keeps alive.
+    fn replay(&self) -> Result<()>;
+}
+
 /// Executes kernel launches.
 pub trait Launcher: Debug + Send + Sync {
     /// Enqueues a kernel after all earlier work.
@@ -66,9 +73,14 @@ pub trait Launcher: Debug + Send + Sync {
     /// An uninitialized tensor; a kernel or [`Launcher::product`] must write all its values.
     fn empty(&self, shape: Shape, dtype: DType) -> Result<Tensor>;
 
-    /// `out = a · b` or `out += a · b`, accumulated and stored in f32 for operands of any type.
+    /// `out = a · b` or `out += a · b`, accumulated in f32 and stored in the dtype of `out`: f32 or that of the operands.
     /// `[m, k] · [k, n] → [m, n]`; the operands may be transposed views.
     fn product(&self, a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()>;
+
+    /// Records what `work` enqueues, without executing it. `work` may use the device through the other methods only, and must
+    /// not keep what [`empty`](Self::empty) returns to it: that memory belongs to the recording. Meanwhile other threads must
+    /// not use the device.
+    fn record(&self, work: &dyn Fn() -> Result<()>) -> Result<Box<dyn Recording>>;
 }
 
 /// The implementation of a model's operations on a device.

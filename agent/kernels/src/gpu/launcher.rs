@@ -8,13 +8,15 @@
 //! driver. All blocks rely on one fact: memory is freed in the order of the stream, so an address stays valid
 //! for all work that was enqueued while its tensor lived.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use candle_core::cuda_backend::cudarc::cublas::{CudaBlas, result as cublas, sys as cublas_sys};
 use candle_core::cuda_backend::cudarc::driver::{
-    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg,
+    CudaContext, CudaFunction, CudaGraph, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg,
     result::mem_pool, sys,
 };
 use candle_core::cuda_backend::cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
@@ -22,7 +24,7 @@ use candle_core::cuda_backend::{CudaStorageSlice, WrapErr};
 use candle_core::{CudaDevice, DType, Device, Result, Shape, Storage, Tensor, bail};
 
 use crate::cpu::matmul::Store;
-use crate::gpu::launch::{Arg, Launch, Launcher, Specialization};
+use crate::gpu::launch::{Arg, Launch, Launcher, Recording, Specialization};
 use crate::gpu::source::{SOURCE, definitions, kernel_names};
 
 /// Opens the GPU with this ordinal and checks a small computation on it. Fails with the driver's reason.
@@ -98,6 +100,18 @@ pub struct CudaLauncher {
     stream: Arc<CudaStream>,
     blas: Arc<CudaBlas>,
     functions: HashMap<String, CudaFunction>,
+    /// The recording that is being made.
+    recorded: Mutex<Option<Recorded>>,
+}
+
+/// What a thread has recorded so far, beside the graph that the driver records.
+#[derive(Debug)]
+struct Recorded {
+    thread: ThreadId,
+    /// Addresses that were allocated while it records, which belong to the graph.
+    own: HashSet<sys::CUdeviceptr>,
+    /// All other tensors that the graph reads or writes.
+    held: Vec<Tensor>,
 }
 
 impl CudaLauncher {
@@ -114,7 +128,18 @@ impl CudaLauncher {
         let functions = kernel_names()
             .map(|name| Ok((name.to_owned(), module.load_function(name).w()?)))
             .collect::<Result<_>>()?;
-        Ok(Self { blas: device.cublas_handle(), device, stream, functions })
+        let recorded = Mutex::new(None);
+        Ok(Self { blas: device.cublas_handle(), device, stream, functions, recorded })
+    }
+
+    /// The recording that is being made. Fails if it is another thread's.
+    fn recorded(&self) -> Result<MutexGuard<'_, Option<Recorded>>> {
+        // A panic elsewhere cannot leave the entries half written.
+        let recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        match recorded.as_ref().is_some_and(|other| other.thread != thread::current().id()) {
+            true => bail!("another thread records on this device"),
+            false => Ok(recorded),
+        }
     }
 
     /// The address of a contiguous tensor's first value.
@@ -127,20 +152,28 @@ impl CudaLauncher {
 
     /// The address of a tensor's first value, with any strides.
     fn start(&self, tensor: &Tensor) -> Result<sys::CUdeviceptr> {
-        let (storage, layout) = tensor.storage_and_layout();
+        let base = self.base(tensor)?;
+        if let Some(recorded) = self.recorded()?.as_mut().filter(|recorded| !recorded.own.contains(&base)) {
+            recorded.held.push(tensor.clone());
+        }
+        Ok(base + (tensor.layout().start_offset() * tensor.dtype().size_in_bytes()) as u64)
+    }
+
+    /// The address of the memory that a tensor is a view of.
+    fn base(&self, tensor: &Tensor) -> Result<sys::CUdeviceptr> {
+        let (storage, _) = tensor.storage_and_layout();
         let Storage::Cuda(storage) = &*storage else {
             bail!("kernels take tensors on their GPU, got one on {:?}", tensor.device().location());
         };
         if storage.device.id() != self.device.id() {
             bail!("kernels take tensors of their own stream");
         }
-        let base = match &storage.slice {
+        Ok(match &storage.slice {
             CudaStorageSlice::F32(slice) => first(slice, &self.stream),
             CudaStorageSlice::BF16(slice) => first(slice, &self.stream),
             CudaStorageSlice::U32(slice) => first(slice, &self.stream),
             _ => bail!("no kernel takes {:?}", tensor.dtype()),
-        };
-        Ok(base + (layout.start_offset() * tensor.dtype().size_in_bytes()) as u64)
+        })
     }
 }
 
@@ -195,47 +228,109 @@ impl Launcher for CudaLauncher {
     fn empty(&self, shape: Shape, dtype: DType) -> Result<Tensor> {
         // SAFETY: every bit pattern is a value of these types, and the caller must write the memory before
         // reading it.
-        unsafe { Tensor::empty(shape, dtype, &Device::Cuda(self.device.clone())) }
+        let tensor = unsafe { Tensor::empty(shape, dtype, &Device::Cuda(self.device.clone())) }?;
+        if let Some(recorded) = self.recorded()?.as_mut() {
+            recorded.own.insert(self.base(&tensor)?);
+        }
+        Ok(tensor)
     }
 
     fn product(&self, a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
         let ((m, k), (b_rows, n)) = (a.dims2()?, b.dims2()?);
-        if b_rows != k || out.dims() != [m, n] || out.dtype() != DType::F32 || a.dtype() != b.dtype() {
+        let has_dtype = out.dtype() == DType::F32 || out.dtype() == a.dtype();
+        if b_rows != k || out.dims() != [m, n] || !has_dtype || a.dtype() != b.dtype() {
             bail!("cannot store {a:?} times {b:?} in {out:?}");
         }
         // cuBLAS is column-major, so it sees every row-major matrix as its transpose: outᵀ = bᵀ aᵀ.
         let (a_turn, a_step) = turn(a)?;
         let (b_turn, b_step) = turn(b)?;
-        let format = match a.dtype() {
-            DType::F32 => cublas_sys::cudaDataType_t::CUDA_R_32F,
-            DType::BF16 => cublas_sys::cudaDataType_t::CUDA_R_16BF,
-            other => bail!("no matrix product for {other:?}"),
-        };
+        let formats = [format(a)?, format(out)?];
         let (alpha, beta) = (1.0_f32, if store == Store::Add { 1.0_f32 } else { 0.0 });
         let (a, b, out) = (self.start(a)?, self.start(b)?, self.address(out)?);
         self.multiply(
             [(b_turn, b, b_step), (a_turn, a, a_step)],
             out,
             [n, m, k].map(|size| size as i32),
-            format,
+            formats,
             [alpha, beta],
         )
+    }
+
+    fn record(&self, work: &dyn Fn() -> Result<()>) -> Result<Box<dyn Recording>> {
+        let thread = thread::current().id();
+        *self.recorded()? = Some(Recorded { thread, own: HashSet::new(), held: Vec::new() });
+        let graph = self.capture(work);
+        let held = self.recorded()?.take().map(|recorded| recorded.held);
+        Ok(Box::new(RecordedGraph { graph: Mutex::new(graph?), _held: held.unwrap_or_default() }))
+    }
+}
+
+impl CudaLauncher {
+    /// The graph of what `work` enqueues.
+    fn capture(&self, work: &dyn Fn() -> Result<()>) -> Result<CudaGraph> {
+        // Of other threads nothing but their use of this stream is restricted.
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        self.stream.begin_capture(mode).w()?;
+        let worked = work();
+        // The capture ends even if the work failed: until then the stream executes nothing.
+        let graph = self.stream.end_capture(sys::CUgraphInstantiate_flags(0));
+        worked?;
+        match graph.w()? {
+            Some(graph) => Ok(graph),
+            None => bail!("the driver recorded no graph"),
+        }
+    }
+}
+
+/// A CUDA graph. Its memory nodes allocate what the recorded work allocated, at the same addresses in each replay.
+struct RecordedGraph {
+    graph: Mutex<CudaGraph>,
+    /// The tensors outside of the graph whose addresses it has.
+    _held: Vec<Tensor>,
+}
+
+// SAFETY: a graph may be used from any thread, but from one at a time, which the mutex ensures; `CudaGraph` binds its
+// context to the thread that calls it.
+#[expect(unsafe_code, reason = "the driver's handles are pointers")]
+unsafe impl Send for RecordedGraph {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "the driver's handles are pointers")]
+unsafe impl Sync for RecordedGraph {}
+
+impl fmt::Debug for RecordedGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RecordedGraph")
+    }
+}
+
+impl Recording for RecordedGraph {
+    fn replay(&self) -> Result<()> {
+        // A panic elsewhere cannot leave a graph half launched.
+        self.graph.lock().unwrap_or_else(PoisonError::into_inner).launch().w()
+    }
+}
+
+/// The dtype of a matrix as cuBLAS names it.
+fn format(x: &Tensor) -> Result<cublas_sys::cudaDataType_t> {
+    match x.dtype() {
+        DType::F32 => Ok(cublas_sys::cudaDataType_t::CUDA_R_32F),
+        DType::BF16 => Ok(cublas_sys::cudaDataType_t::CUDA_R_16BF),
+        other => bail!("no matrix product for {other:?}"),
     }
 }
 
 impl CudaLauncher {
     /// outᵀ = beta outᵀ + bᵀ aᵀ, accumulated in f32. Each operand is (transposition, address, leading
-    /// dimension).
+    /// dimension); `format` is that of both operands, and `out_format` that of the result.
     #[expect(unsafe_code, reason = "calls cuBLAS")]
     fn multiply(
         &self,
         [(turn_b, b, step_b), (turn_a, a, step_a)]: [(cublas_sys::cublasOperation_t, u64, i32); 2],
         out: u64,
         [n, m, k]: [i32; 3],
-        format: cublas_sys::cudaDataType_t,
+        [format, out_format]: [cublas_sys::cudaDataType_t; 2],
         [alpha, beta]: [f32; 2],
     ) -> Result<()> {
-        let float = cublas_sys::cudaDataType_t::CUDA_R_32F;
         // SAFETY: sizes and leading dimensions were taken from the tensors, which the caller holds until the
         // call is enqueued; alpha and beta are read before the call returns.
         unsafe {
@@ -255,7 +350,7 @@ impl CudaLauncher {
                 step_a,
                 (&raw const beta).cast(),
                 out as *mut c_void,
-                float,
+                out_format,
                 n,
                 cublas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
                 cublas_sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,

@@ -82,15 +82,16 @@ pub(crate) fn backends(options: &Options, report: &mut Report) {
     let compute = &options.compute;
     let columns = ["dtype", "kernels", "result", "relative error", "tolerance", ""];
     report.table("The GPU backend compared with the CPU backend", &columns);
-    let choices: &[KernelChoice] = if compute.uses_custom_kernels() {
-        &[KernelChoice::Custom, KernelChoice::Reference]
-    } else {
-        &[KernelChoice::Reference]
-    };
+    let reference = |dtype| compute.with(dtype, KernelChoice::Reference);
     for dtype in [ComputeDtype::F32, ComputeDtype::Bf16] {
-        for &choice in choices {
-            let cells = [format!("{dtype:?}"), format!("{choice:?}")];
-            match measure(&compute.with(dtype, choice)) {
+        let mut measured = vec![("reference", reference(dtype))];
+        if compute.uses_custom_kernels() {
+            let custom = compute.with(dtype, KernelChoice::Custom);
+            measured.extend([("custom, eager", custom.eager()), ("custom", custom)]);
+        }
+        for (kernels, compute) in measured {
+            let cells = [format!("{dtype:?}"), kernels.to_owned()];
+            match measure(&compute) {
                 Ok(errors) => {
                     let limits = tolerance(dtype);
                     for (result, error, limit) in [

@@ -75,7 +75,11 @@ fn peak(compute: Option<&Compute>) -> Result<String, LmError> {
 
 /// The name of the GPU backend in the tables.
 fn device_backend(compute: &Compute) -> &'static str {
-    if compute.is_gpu() { "GPU" } else { "GPU code on the CPU" }
+    match (compute.is_gpu(), compute.records()) {
+        (true, true) => "GPU",
+        (true, false) => "GPU, eager",
+        (false, _) => "GPU code on the CPU",
+    }
 }
 
 /// Measures both backends with a model of this shape.
@@ -98,6 +102,12 @@ pub(crate) fn measure(options: &Options, shape: KnownShape, report: &mut Report)
     let repetitions = if compute.is_gpu() { ON_GPU } else { ON_CPU };
     let engine = Engine::Device(Arc::clone(&device));
     rollouts(options, shape, (&engine, Some(compute)), &options.batches, repetitions, report);
+    if compute.uses_custom_kernels() {
+        let eager = compute.eager();
+        let device = DeviceModel::with_weights(&config, &eager, device.weights().clone())?;
+        let engine = Engine::Device(Arc::new(device));
+        rollouts(options, shape, (&engine, Some(&eager)), &options.batches, repetitions, report);
+    }
     if let Some(model) = &on_host {
         let engine = Engine::Cpu(Arc::new(model.decoder()?));
         rollouts(options, shape, (&engine, None), &options.cpu_batches, ON_CPU, report);

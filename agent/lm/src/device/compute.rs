@@ -106,6 +106,8 @@ pub struct Compute {
     pub(crate) device: Device,
     pub(crate) dtype: DType,
     choice: KernelChoice,
+    /// Whether decoding steps are recorded and replayed.
+    records: bool,
     reason: String,
     /// Memory of the GPU in bytes; 0 on the CPU.
     memory: usize,
@@ -138,18 +140,35 @@ impl Compute {
         };
         let usual = if device.is_cuda() { ComputeDtype::Bf16 } else { ComputeDtype::F32 };
         let memory = if device.is_cuda() { gpu::describe(&device)?.1 } else { 0 };
-        Ok(Self { device, dtype: dtype.unwrap_or(usual).dtype(), choice, reason, memory })
+        let dtype = dtype.unwrap_or(usual).dtype();
+        Ok(Self { device, dtype, choice, records: true, reason, memory })
     }
 
     /// Maximum size in bytes of the KV caches of all lanes together: a quarter of a GPU's memory, 2 GiB on
     /// the CPU.
     pub fn cache_bytes(&self) -> usize {
-        if self.is_gpu() { self.memory / 4 } else { CPU_CACHE_BYTES }
+        if self.is_gpu() { Self::cache_bytes_of_gpu(self.memory) } else { CPU_CACHE_BYTES }
+    }
+
+    /// [`cache_bytes`](Self::cache_bytes) of a GPU with `memory` bytes.
+    pub fn cache_bytes_of_gpu(memory: usize) -> usize {
+        memory / 4
     }
 
     /// The same device with another dtype and other kernels.
     pub fn with(&self, dtype: ComputeDtype, choice: KernelChoice) -> Self {
         Self { dtype: dtype.dtype(), choice, ..self.clone() }
+    }
+
+    /// The same device, where each kernel of a decoding step is launched by itself, and no CUDA graph of the step is recorded.
+    /// The results have the same bits. Required if several threads use the device, since one must not record meanwhile.
+    pub fn eager(&self) -> Self {
+        Self { records: false, ..self.clone() }
+    }
+
+    /// Whether decoding steps are recorded as CUDA graphs where all their operations have kernels.
+    pub fn records(&self) -> bool {
+        self.records
     }
 
     /// Whether models use the CPU backend: f32 on the CPU, with [`KernelChoice::Custom`].

@@ -12,5 +12,5 @@ mod gpu;
 pub use crate::device::compute::{Compute, ComputeDtype, DeviceRequest, KernelChoice};
 pub use crate::ops::gpu::adamw;
 pub use crate::ops::gpu::reference_check::ReferenceCheck;
-pub use crate::qwen2::gpu::{DeviceAdapter, DeviceCache, DeviceModel, DevicePass, Parameters};
+pub use crate::qwen2::gpu::{DeviceAdapter, DeviceCache, DeviceMemory, DeviceModel, DevicePass, Parameters};
 pub use webshop_kernels::gpu::launch::Kernels;

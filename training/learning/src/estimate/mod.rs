@@ -1,14 +1,15 @@
-//! Memory of a run on the CPU, before it starts. GPU memory is not counted.
+//! Memory of a run before it starts.
 //!
-//! [`estimate_memory`] opens what the run would open and counts the bytes of its peaks ([`MemoryNeed`]),
-//! assuming episodes as long as demonstrations. It writes nothing, changes no weight, and says nothing about
-//! time.
+//! [`estimate_memory`] opens what the run would open on the host and counts the bytes of its peaks ([`MemoryNeed`]),
+//! assuming episodes as long as demonstrations. It writes nothing, changes no weight, needs no GPU to count for one, and
+//! says nothing about time.
 
 mod need;
 mod system;
 
 pub use crate::estimate::need::MemoryNeed;
 
+use webshop_lm::device::{Compute, ComputeDtype};
 use webshop_products::Seed;
 
 use crate::config::{Config, RlMode};
@@ -16,10 +17,44 @@ use crate::data::demonstrations::Demonstrations;
 use crate::data::task_set::TaskSet;
 use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
+use crate::estimate::need::Run;
 use crate::model::policy::PolicyModel;
 
 /// Number of demonstrations that stand for the episodes of a batch.
 const EXAMPLES: usize = 128;
+
+/// The backend of a run that is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The CPU backend, in f32.
+    Cpu,
+    /// The GPU backend with its tensors in the memory of the host, as tests use it.
+    GpuOnHost {
+        /// Of weights and activations.
+        dtype: ComputeDtype,
+        /// Limit of its KV caches in bytes.
+        cache_bytes: usize,
+    },
+    /// The GPU backend on a GPU.
+    Gpu {
+        /// Of weights and activations.
+        dtype: ComputeDtype,
+        /// Bytes of the GPU's memory; `None` if it is not known.
+        memory: Option<u64>,
+    },
+}
+
+impl Backend {
+    /// That of an open device. Fails if the driver does not tell the GPU's memory.
+    pub fn of(compute: &Compute) -> Result<Self> {
+        let dtype = compute.dtype();
+        Ok(match compute.describe()? {
+            Some((_, memory)) => Self::Gpu { dtype, memory: Some(memory as u64) },
+            None if compute.uses_cpu_backend() => Self::Cpu,
+            None => Self::GpuOnHost { dtype, cache_bytes: compute.cache_bytes() },
+        })
+    }
+}
 
 /// The memory that a run needs and the memory that is there.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,28 +65,29 @@ pub struct MemoryEstimate {
     pub n_learnable: usize,
     /// Tokens of the worked examples in front of every prompt.
     pub n_example_tokens: usize,
-    /// Bytes, part by part.
-    pub need: MemoryNeed,
-    /// Available bytes; `None` if the system does not say.
+    /// Bytes in the memory of the host, part by part.
+    pub host: MemoryNeed,
+    /// Available bytes of the host; `None` if the system does not say.
     pub available: Option<u64>,
+    /// Bytes in the memory of the GPU; `None` if the run has none.
+    pub gpu: Option<MemoryNeed>,
+    /// Bytes of the GPU's memory; `None` if it is not known.
+    pub gpu_memory: Option<u64>,
 }
 
 impl MemoryEstimate {
-    /// Bytes at the peak of the run.
-    pub(crate) fn peak(&self) -> u64 {
-        self.need.peak()
-    }
-
-    /// Whether the run fits with a tenth of its peak to spare, since estimates have been 8 % too low; `true` if the
-    /// available memory is not known.
+    /// Whether the run fits with a tenth of its peaks to spare, since estimates have been 8 % too low; `true` where the
+    /// memory that is there is not known.
     pub fn fits(&self) -> bool {
-        self.available.is_none_or(|available| self.peak() + self.peak() / 10 <= available)
+        let fits = |need: &MemoryNeed, there: Option<u64>| {
+            there.is_none_or(|bytes| need.peak() + need.peak() / 10 <= bytes)
+        };
+        fits(&self.host, self.available) && self.gpu.is_none_or(|gpu| fits(&gpu, self.gpu_memory))
     }
 }
 
-/// Estimates the memory of the run of `config` on this machine. Refuses single-step mode, whose prompts are
-/// not episodes.
-pub fn estimate_memory(config: &Config) -> Result<MemoryEstimate> {
+/// Estimates the memory of the run of `config` on `backend`. Refuses single-step mode, whose prompts are not episodes.
+pub fn estimate_memory(config: &Config, backend: Backend) -> Result<MemoryEstimate> {
     if config.rl.mode == RlMode::SingleStep {
         let problem = "must be `multi_turn` here: the memory of single steps is not estimated".into();
         return Err(TrainingError::InvalidValue { key: "rl.mode".into(), problem });
@@ -63,11 +99,24 @@ pub fn estimate_memory(config: &Config) -> Result<MemoryEstimate> {
     let elements = |parameters: &[(String, candle_core::Var)]| -> usize {
         parameters.iter().map(|(_, var)| var.elem_count()).sum()
     };
+    let run = Run { config, model: &policy.model, trajectories: &episodes, shops: shops.unwrap_or_default() };
+    let (host, gpu, gpu_memory) = match backend {
+        Backend::Cpu => (run.on_cpu(), None, None),
+        Backend::GpuOnHost { dtype, cache_bytes } => {
+            (run.beside_device().plus(&run.on_device(dtype, cache_bytes)), None, None)
+        }
+        Backend::Gpu { dtype, memory } => {
+            let cache_bytes = memory.map_or(usize::MAX, |bytes| Compute::cache_bytes_of_gpu(bytes as usize));
+            (run.beside_device(), Some(run.on_device(dtype, cache_bytes)), memory)
+        }
+    };
     Ok(MemoryEstimate {
         n_parameters: elements(policy.model.parameters()),
         n_learnable: elements(policy.model.learnable()),
         n_example_tokens: policy.n_example_tokens()?,
-        need: MemoryNeed::of(config, &policy.model, &episodes, shops.unwrap_or_default()),
+        host,
+        gpu,
+        gpu_memory,
         // The run will hold what this process holds now.
         available: system::available_bytes()
             .map(|bytes| bytes + system::resident_bytes().unwrap_or_default()),
@@ -108,15 +157,31 @@ mod tests {
 
     #[test]
     fn all_parameters_of_a_new_model_are_trained() {
-        let estimate = estimate_memory(&config(&[])).unwrap();
+        let estimate = estimate_memory(&config(&[]), Backend::Cpu).unwrap();
         assert_eq!(estimate.n_parameters, estimate.n_learnable);
-        assert_eq!(estimate.need.weights, 4 * estimate.n_parameters as u64);
+        assert_eq!(estimate.host.weights, 4 * estimate.n_parameters as u64);
+        assert_eq!(estimate.gpu, None);
+    }
+
+    #[test]
+    fn a_gpu_holds_what_the_same_backend_holds_on_the_host() {
+        let dtype = ComputeDtype::Bf16;
+        let gpu = estimate_memory(&config(&[]), Backend::Gpu { dtype, memory: None }).unwrap();
+        let on_host =
+            estimate_memory(&config(&[]), Backend::GpuOnHost { dtype, cache_bytes: usize::MAX }).unwrap();
+        let device = gpu.gpu.unwrap();
+        assert_eq!(device.weights, 2 * gpu.n_parameters as u64);
+        assert_eq!(on_host.host.cache, device.cache);
+        assert_eq!(on_host.host.weights, gpu.host.weights + device.weights);
+        assert!(gpu.fits(), "no memory is known that it does not fit into");
+        let small = MemoryEstimate { gpu_memory: Some(device.peak()), ..gpu };
+        assert!(!small.fits());
     }
 
     #[test]
     fn single_step_mode_is_refused() {
         let steps = config(&["prompt.format=\"shop-r1-minimal\"", "rl.mode=\"single_step\""]);
-        let error = estimate_memory(&steps).unwrap_err().to_string();
+        let error = estimate_memory(&steps, Backend::Cpu).unwrap_err().to_string();
         assert!(error.contains("`rl.mode` must be `multi_turn` here"), "{error}");
     }
 
@@ -127,8 +192,10 @@ mod tests {
             n_parameters: 25,
             n_learnable: 25,
             n_example_tokens: 0,
-            need,
+            host: need,
             available: Some(219),
+            gpu: None,
+            gpu_memory: None,
         };
         assert!(!known.fits());
         assert!(MemoryEstimate { available: Some(220), ..known.clone() }.fits());

@@ -1,5 +1,6 @@
 //! Trains the runs of a comparison, and resumes unfinished ones.
 
+use std::borrow::Cow;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -134,6 +135,8 @@ pub fn compare(
 ) -> Result<()> {
     let (compute, never) = (compute_or_cpu(options.compute)?, AtomicBool::new(false));
     let CompareOptions { n_jobs, observe, write_report, stop, .. } = options;
+    // Jobs share the device, which no job may use while another records a step.
+    let compute = if n_jobs.get() > 1 { Cow::Owned(compute.eager()) } else { compute };
     let stop = stop.unwrap_or(&never);
     let work = Work { compute: &compute, comparison, folder, observe, write_report, stop };
     work.check()?;

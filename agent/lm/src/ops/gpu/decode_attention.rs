@@ -4,7 +4,7 @@
 //! attention of every new token. For few tokens a lane it splits the context among blocks (`attention_split`,
 //! `attention_combine`); many tokens of a lane go through [`crate::ops::gpu::attention`], one lane at a time.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use crate::ops::gpu::attention;
 use crate::ops::gpu::attention::Sequence;
@@ -71,14 +71,19 @@ pub(crate) fn attend(
     heads: Heads,
     cache: &LayerCache,
 ) -> Result<Tensor> {
-    let key_threads = heads.head_dim * q.dtype().size_in_bytes() / VECTOR_BYTES;
     let is_single = new.runs.iter().all(|(_, at)| at.len() < MATMUL_TOKENS);
-    match kernels.launcher_for_widths(q.dtype(), &[heads.head_dim]) {
-        Some(_) if is_single && key_threads.is_power_of_two() && key_threads <= 32 => {
-            split_over_context(kernels, q, new, heads, cache)
-        }
-        _ => lane_by_lane(kernels, q, new, heads, cache),
+    if is_single && has_kernel(kernels, q.dtype(), heads) {
+        split_over_context(kernels, q, new, heads, cache)
+    } else {
+        lane_by_lane(kernels, q, new, heads, cache)
     }
+}
+
+/// Whether the kernels for few tokens a lane support heads of this size.
+pub(crate) fn has_kernel(kernels: &Kernels, dtype: DType, heads: Heads) -> bool {
+    let key_threads = heads.head_dim * dtype.size_in_bytes() / VECTOR_BYTES;
+    let fits = key_threads.is_power_of_two() && key_threads <= 32;
+    fits && kernels.launcher_for_widths(dtype, &[heads.head_dim]).is_some()
 }
 
 fn lane_by_lane(

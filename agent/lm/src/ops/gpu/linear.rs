@@ -1,7 +1,7 @@
 //! Matrix products: cuBLAS on a GPU, candle's `gemm` on the CPU.
 //!
 //! `y = x Wᵀ` keeps the compute dtype. Logits and gradients of weights need f32 results from bf16 operands:
-//! [`product`] accumulates and stores in f32.
+//! [`product`] accumulates in f32 and stores in the dtype of the result.
 
 use candle_core::{Result, Tensor};
 
@@ -15,8 +15,13 @@ const ROWS_EACH: usize = 256;
 const THREADS: usize = 128;
 
 /// x `[T, in]`, weight `[out, in]` → `[T, out]`.
-pub(crate) fn forward(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
-    x.matmul(&weight.t()?)
+pub(crate) fn forward(kernels: &Kernels, x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    let Some(launcher) = kernels.launcher() else {
+        return x.matmul(&weight.t()?);
+    };
+    let y = launcher.empty((x.dim(0)?, weight.dim(0)?).into(), x.dtype())?;
+    launcher.product(x, &weight.t()?, &y, Store::Set)?;
+    Ok(y)
 }
 
 /// Returns dx for dy `[T, out]`; adds dW to `d_weight`, f32.
@@ -31,7 +36,7 @@ pub(crate) fn backward(
     d_y.matmul(weight)
 }
 
-/// `out = a · b` or `out += a · b` in f32. `[m, k] · [k, n] → [m, n]`
+/// `out = a · b` or `out += a · b`, where `out` is f32. `[m, k] · [k, n] → [m, n]`
 pub(crate) fn product(kernels: &Kernels, a: &Tensor, b: &Tensor, out: &Tensor, store: Store) -> Result<()> {
     match kernels.launcher() {
         Some(launcher) => launcher.product(a, b, out, store),

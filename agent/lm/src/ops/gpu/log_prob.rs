@@ -41,13 +41,18 @@ pub(crate) fn logits(kernels: &Kernels, hidden: &Tensor, head: &Tensor) -> Resul
         Some(launcher) => floats(launcher, shape)?,
         None => Tensor::zeros(shape, DType::F32, hidden.device())?,
     };
-    product(kernels, hidden, &head.t()?, &out, Store::Set)?;
+    logits_into(kernels, hidden, head, &out)?;
     Ok(out)
 }
 
+/// The same into `out` `[N, V]`, f32.
+pub(crate) fn logits_into(kernels: &Kernels, hidden: &Tensor, head: &Tensor, out: &Tensor) -> Result<()> {
+    product(kernels, hidden, &head.t()?, out, Store::Set)
+}
+
 /// Number of rows in a chunk.
-fn rows_at_once(head: &Tensor) -> Result<usize> {
-    Ok((LIMIT_BYTES / (head.dim(0)? * DType::F32.size_in_bytes())).clamp(1, LIMIT_ROWS))
+pub(crate) fn rows_at_once(vocab_size: usize) -> usize {
+    (LIMIT_BYTES / (vocab_size * DType::F32.size_in_bytes())).clamp(1, LIMIT_ROWS)
 }
 
 /// Scores `targets[i]` (u32, `[N]`) as the token after row i of `hidden` `[N, H]`, under the head `[V, H]`
@@ -58,7 +63,7 @@ pub(crate) fn forward(
     targets: &Tensor,
     sampler: Sampler,
 ) -> Result<Scored> {
-    in_chunks(kernels, (hidden, head), targets, sampler, rows_at_once(head)?)
+    in_chunks(kernels, (hidden, head), targets, sampler, rows_at_once(head.dim(0)?))
 }
 
 fn in_chunks(
@@ -124,7 +129,7 @@ pub(crate) fn backward(
     d_log_prob: &Tensor,
     d_head: &Tensor,
 ) -> Result<Tensor> {
-    let rows = rows_at_once(head)?;
+    let rows = rows_at_once(head.dim(0)?);
     backward_in_chunks(kernels, (hidden, head), targets, scored, d_log_prob, d_head, rows)
 }
 

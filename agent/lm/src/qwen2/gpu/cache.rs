@@ -5,6 +5,7 @@ use candle_core::Tensor;
 use crate::error::LmError;
 use crate::ops::gpu::decode_attention::LayerCache;
 use crate::qwen2::gpu::DeviceModel;
+use crate::qwen2::gpu::step::Steps;
 use crate::qwen2::lane_lengths::LaneLengths;
 
 /// Keys and values of several lanes, in device memory allocated once.
@@ -14,6 +15,8 @@ use crate::qwen2::lane_lengths::LaneLengths;
 pub struct DeviceCache {
     pub(super) layers: Vec<LayerCache>,
     lengths: LaneLengths,
+    /// `None` before the first step of single tokens.
+    pub(super) steps: Option<Steps>,
 }
 
 impl DeviceCache {
@@ -27,7 +30,7 @@ impl DeviceCache {
         let layers = (0..config.num_hidden_layers)
             .map(|_| Ok(LayerCache { keys: empty()?, values: empty()? }))
             .collect::<Result<_, LmError>>()?;
-        Ok(Self { layers, lengths: LaneLengths::new(lanes, capacity) })
+        Ok(Self { layers, lengths: LaneLengths::new(lanes, capacity), steps: None })
     }
 
     /// Number of lanes.

@@ -13,7 +13,7 @@ use crate::qwen2::gpu::{DeviceCache, DeviceModel};
 use crate::qwen2::{LaneTokens, Logits, batch as lanes};
 
 /// Most tokens that go through the layers together, which bounds the memory for activations.
-const TOKENS_AT_ONCE: usize = 16_384;
+pub(super) const TOKENS_AT_ONCE: usize = 16_384;
 
 /// New tokens of one chunk.
 #[derive(Debug, Default)]
@@ -36,8 +36,8 @@ impl DeviceModel {
         Ok(Logits::new(values, self.config().vocab_size))
     }
 
-    /// As [`decode`](Self::decode), but the logits stay on the device. `[lanes, V]`, f32
-    pub fn read(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Tensor, LmError> {
+    /// As [`decode`](Self::decode), but the logits stay on the device, until the next call. `[lanes, V]`, f32
+    fn read(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Tensor, LmError> {
         self.read_by(cache, lanes, TOKENS_AT_ONCE)
     }
 
@@ -78,6 +78,21 @@ impl DeviceModel {
             return Err(LmError::Input("no lanes are given".to_owned()));
         }
         lanes::check(self.config(), lanes, cache.lanes(), |lane, n_new| cache.check(self, lane, n_new))?;
+        let logits = match self.step(cache, lanes)? {
+            Some(logits) => logits,
+            None => self.read_chunks(cache, lanes, tokens_at_once)?,
+        };
+        lanes.iter().for_each(|lane| cache.advance(lane.lane, lane.ids.len()));
+        Ok(logits)
+    }
+
+    /// The logits of lanes with any number of tokens, at most `tokens_at_once` of which go through the layers together.
+    fn read_chunks(
+        &self,
+        cache: &DeviceCache,
+        lanes: &[LaneTokens],
+        tokens_at_once: usize,
+    ) -> Result<Tensor, LmError> {
         let (mut last, mut order) = (Vec::new(), Vec::new());
         for chunk in chunks(cache, lanes, tokens_at_once) {
             let new = NewTokens::new(chunk.runs, &self.compute().device)?;
@@ -90,7 +105,6 @@ impl DeviceModel {
                 last.push(rows::gather(self.kernels(), &hidden, &self.tensor(&rows)?)?);
             }
         }
-        lanes.iter().for_each(|lane| cache.advance(lane.lane, lane.ids.len()));
         debug_assert!(order.is_sorted(), "chunks keep the order of the lanes");
         let last = if last.len() == 1 { last.remove(0) } else { Tensor::cat(&last, 0)? };
         Ok(log_prob::logits(self.kernels(), &last, self.weights().head())?)
@@ -102,20 +116,20 @@ impl DeviceModel {
         cache: &DeviceCache,
         ids: &Tensor,
         new: &NewTokens,
-    ) -> Result<Tensor, LmError> {
+    ) -> candle_core::Result<Tensor> {
         let (kernels, weights, heads) = (self.kernels(), self.weights(), self.config().heads());
         let mut x = rows::gather(kernels, weights.embedding(), ids)?;
         let mut normed = rms_norm::forward(kernels, &x, weights.layer(0).input_norm, self.eps())?;
         for (idx, of_layer) in cache.layers.iter().enumerate() {
             let layer = weights.layer(idx);
-            let qkv = linear::forward(&normed, layer.qkv)?;
+            let qkv = linear::forward(kernels, &normed, layer.qkv)?;
             let q =
                 decode_attention::append(kernels, &qkv, layer.qkv_bias, new, &self.rope, heads, of_layer)?;
             let attended = decode_attention::attend(kernels, &q, new, heads, of_layer)?;
-            let written = linear::forward(&attended, layer.o_proj)?;
+            let written = linear::forward(kernels, &attended, layer.o_proj)?;
             (x, normed) = rms_norm::add_forward(kernels, &x, &written, layer.post_norm, self.eps())?;
-            let gate_up = linear::forward(&normed, layer.gate_up)?;
-            let written = linear::forward(&swiglu::forward(kernels, &gate_up)?, layer.down_proj)?;
+            let gate_up = linear::forward(kernels, &normed, layer.gate_up)?;
+            let written = linear::forward(kernels, &swiglu::forward(kernels, &gate_up)?, layer.down_proj)?;
             let is_last = idx + 1 == cache.layers.len();
             let gain = if is_last { weights.norm() } else { weights.layer(idx + 1).input_norm };
             (x, normed) = rms_norm::add_forward(kernels, &x, &written, gain, self.eps())?;

@@ -1,7 +1,7 @@
 //! The GPU backend of the model, on any candle device, made of the operations in `crate::ops::gpu`.
 //!
 //! A [`DeviceModel`] is a snapshot of a [`Qwen2`]'s weights ([`Parameters`]) in a compute dtype on a device.
-//! [`DeviceModel::decode`] and [`DeviceModel::draw`] continue the lanes of a [`DeviceCache`];
+//! [`DeviceModel::decode`] and [`DeviceModel::draw`] continue the lanes of a [`DeviceCache`], single tokens with a recorded step;
 //! [`DeviceModel::record`] returns a [`DevicePass`], which has gradients. All of it also runs on the CPU,
 //! where tests compare it with the CPU backend, so that only the CUDA kernels need a GPU to be tested at full
 //! speed.
@@ -12,8 +12,10 @@
 mod adapter;
 mod cache;
 mod decode;
+mod memory;
 mod parameters;
 mod pass;
+mod step;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +23,7 @@ use candle_core::Tensor;
 
 pub use crate::qwen2::gpu::adapter::DeviceAdapter;
 pub use crate::qwen2::gpu::cache::DeviceCache;
+pub use crate::qwen2::gpu::memory::DeviceMemory;
 pub use crate::qwen2::gpu::parameters::Parameters;
 pub use crate::qwen2::gpu::pass::DevicePass;
 
@@ -136,11 +139,12 @@ impl DeviceModel {
 
     /// Bytes of a token in a cache.
     pub fn cache_bytes_per_token(&self) -> usize {
-        let heads = self.config.heads();
-        2 * self.config.num_hidden_layers
-            * heads.n_kv_heads
-            * heads.head_dim
-            * self.compute.dtype.size_in_bytes()
+        self.memory().cached_token()
+    }
+
+    /// What its tensors need on the device.
+    pub fn memory(&self) -> DeviceMemory<'_> {
+        DeviceMemory::new(&self.config, self.compute.dtype())
     }
 
     /// Number of parameter values.

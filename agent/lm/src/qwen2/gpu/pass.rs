@@ -140,7 +140,7 @@ impl DeviceModel {
             keep(&x);
             let layer = weights.layer(idx);
             let activations = self.activations(&layer, &x, batch)?;
-            x = (activations.middle + linear::forward(&activations.activated, layer.down_proj)?)?;
+            x = (activations.middle + linear::forward(kernels, &activations.activated, layer.down_proj)?)?;
         }
         let x = if batch.scored_rows.ids().elem_count() == 0 {
             x.narrow(0, 0, 0)?
@@ -163,7 +163,7 @@ impl DeviceModel {
     fn activations(&self, layer: &Layer, x: &Tensor, batch: &Batch) -> Result<Activations, LmError> {
         let (kernels, heads) = (self.kernels(), self.config().heads());
         let normed = rms_norm::forward(kernels, x, layer.input_norm, self.eps())?;
-        let qkv = linear::forward(&normed, layer.qkv)?;
+        let qkv = linear::forward(kernels, &normed, layer.qkv)?;
         let rotated = rope::forward(kernels, &qkv, layer.qkv_bias, &batch.places, &self.rope, heads)?;
         let attended = self
             .sequences(&rotated, &batch.lengths)?
@@ -171,10 +171,10 @@ impl DeviceModel {
             .map(|sequence| attention::forward(kernels, sequence, heads))
             .collect::<candle_core::Result<Vec<_>>>()?;
         let attended = Tensor::cat(&attended, 0)?; // [T, H D]
-        let written = linear::forward(&attended, layer.o_proj)?;
+        let written = linear::forward(kernels, &attended, layer.o_proj)?;
         let (middle, normed_middle) =
             rms_norm::add_forward(kernels, x, &written, layer.post_norm, self.eps())?;
-        let gate_up = linear::forward(&normed_middle, layer.gate_up)?;
+        let gate_up = linear::forward(kernels, &normed_middle, layer.gate_up)?;
         let activated = swiglu::forward(kernels, &gate_up)?;
         Ok(Activations { normed, rotated, attended, middle, normed_middle, gate_up, activated })
     }

@@ -67,6 +67,90 @@ fn decoding_equals_the_cpu_backend() {
     }
 }
 
+/// Steps of single tokens with kernels that record, compared with the CPU backend: the lanes of each step in their order.
+/// Returns the numbers of rows that are recorded at the end.
+fn check_steps(device: &DeviceModel, model: &Qwen2, steps: &[&[usize]]) -> Vec<usize> {
+    let decoder = model.decoder().unwrap();
+    let (n_lanes, capacity) = (6, 16);
+    let mut theirs = KvCache::new(model.config(), n_lanes, capacity);
+    let mut ours = DeviceCache::new(device, n_lanes, capacity).unwrap();
+    let texts: Vec<Vec<u32>> = (0..n_lanes).map(|lane| ids(3 + lane, lane)).collect();
+    let begun: Vec<LaneTokens> =
+        texts.iter().enumerate().map(|(lane, ids)| LaneTokens { lane, ids }).collect();
+    decoder.decode(&mut theirs, &begun).unwrap();
+    device.decode(&mut ours, &begun).unwrap();
+    for (round, lanes) in steps.iter().enumerate() {
+        let new: Vec<Vec<u32>> = lanes.iter().map(|lane| ids(1, 7 * round + lane)).collect();
+        let new: Vec<LaneTokens> =
+            lanes.iter().zip(&new).map(|(&lane, ids)| LaneTokens { lane, ids }).collect();
+        let expected = decoder.decode(&mut theirs, &new).unwrap();
+        let logits = device.decode(&mut ours, &new).unwrap();
+        assert_eq!(logits.rows().count(), lanes.len());
+        for (ours, theirs) in logits.rows().zip(expected.rows()) {
+            assert_close(ours, theirs, 2e-5, &format!("round {round}"));
+        }
+        // A lane that starts again: what it held must not be seen.
+        theirs.truncate_lane(round % n_lanes, 2);
+        ours.truncate_lane(round % n_lanes, 2);
+        assert!((0..n_lanes).all(|lane| ours.len(lane) == theirs.len(lane)));
+    }
+    ours.steps.map_or(Vec::new(), |steps| steps.recorded_rows().collect())
+}
+
+#[test]
+fn recorded_steps_equal_the_cpu_backend() {
+    let model = tiny(SHAPES[1]);
+    let [reference, device] = both(&model);
+    // Four rows with and without an added one, other orders and lanes, one row, and more rows than a power of two.
+    let steps: [&[usize]; 7] =
+        [&[0, 3, 1], &[5, 2, 0], &[4, 1, 0, 2], &[3], &[5], &[0, 1, 2, 3, 4], &[5, 4, 3, 2, 1]];
+    assert_eq!(check_steps(&device, &model, &steps), [1, 4, 6]);
+    assert_eq!(check_steps(&reference, &model, &steps), [0; 0], "without kernels nothing is recorded");
+
+    // An optimizer changes the weights in place, and recordings compute with what they are then.
+    let mut cache = DeviceCache::new(&device, 2, 16).unwrap();
+    let step = |cache: &mut DeviceCache, device: &DeviceModel| {
+        cache.truncate_lane(0, 0);
+        let logits = device.decode(cache, &[LaneTokens { lane: 0, ids: &[7] }]).unwrap();
+        logits.row(0).to_vec()
+    };
+    let before = [step(&mut cache, &device), step(&mut cache, &device)];
+    assert_eq!(before[0], before[1], "the step that is recorded and its replay");
+    for (_, weight) in device.weights().named() {
+        weight.slice_set(&(weight * 1.5).unwrap(), 0, 0).unwrap();
+    }
+    let changed = Qwen2::new(model.config(), device.weights().split(model.config()).unwrap()).unwrap();
+    let mut theirs = KvCache::new(model.config(), 1, 16);
+    let expected =
+        changed.decoder().unwrap().decode(&mut theirs, &[LaneTokens { lane: 0, ids: &[7] }]).unwrap();
+    assert_close(&step(&mut cache, &device), expected.row(0), 2e-5, "changed weights");
+    // Other weights are recorded anew.
+    let [_, other] = both(&model);
+    assert_eq!(step(&mut cache, &other), before[0]);
+}
+
+#[test]
+fn an_eager_step_has_the_bits_of_a_recorded_one() {
+    let model = tiny(SHAPES[2]);
+    let [_, recorded] = both(&model);
+    let eager = DeviceModel { compute: recorded.compute().eager(), ..recorded.clone() };
+    let draws = [recorded, eager].map(|device| {
+        let mut cache = DeviceCache::new(&device, 4, 16).unwrap();
+        let mut ids = vec![1, 2, 3];
+        let mut all = Vec::new();
+        for round in 0..4 {
+            let lanes: Vec<LaneTokens> =
+                ids.chunks(1).enumerate().map(|(lane, ids)| LaneTokens { lane, ids }).collect();
+            let draws = device.draw(&mut cache, &lanes, &[0.1, 0.5, 0.2 * round as f32], 0.8).unwrap();
+            ids = draws.iter().map(|draw| draw.id).collect();
+            all.extend(draws.iter().map(|draw| (draw.id, draw.log_prob.to_bits(), draw.entropy.to_bits())));
+        }
+        (all, cache.steps.unwrap().recorded_rows().count())
+    });
+    assert_eq!(draws[0].0, draws[1].0);
+    assert_eq!([draws[0].1, draws[1].1], [1, 0]);
+}
+
 #[test]
 fn the_chunk_size_of_a_prefill_does_not_change_logits() {
     let model = tiny(SHAPES[1]);
