@@ -24,7 +24,7 @@ import gguf
 import llama_cpp as llama
 import numpy
 
-from bench_torch import CASES, SHAPES, Ours, build, machine, tokens_of
+from bench_torch import CASES, SHAPES, Ours, alternate, build, machine, tokens_of
 
 EPS = 1e-6
 # Whether attention is fused, and the tokens that are computed together.
@@ -150,7 +150,7 @@ class Llama:
                 self.decode(texts)
                 yield time.perf_counter() - start
         drawn = int(drawn[0])
-        self.open(setting, lanes, tokens + (rounds + 1) * drawn)
+        self.open(setting, lanes, tokens + 2 * (rounds + 1) * drawn)
         last = self.decode(self.texts(lanes, tokens))
         while True:
             start = time.perf_counter()
@@ -160,7 +160,7 @@ class Llama:
 
 
 def measure(case, ours, theirs, rounds):
-    """Seconds of every round of every side; sides alternate, and the first round of each is not measured."""
+    """The seconds of ours and of llama.cpp with each of its settings."""
     sides, opened = {"ours": lambda: ours.ask(case)}, []
     for name, (path, vocab_size, threads) in theirs.items():
         for setting in SETTINGS:
@@ -168,12 +168,7 @@ def measure(case, ours, theirs, rounds):
             opened.append(side)
             turns = side.rounds(case, setting, rounds)
             sides[f"{name} {setting}"] = lambda turns=turns: next(turns)
-    seconds = {name: [] for name in sides}
-    for turn in range(rounds + 1):
-        for name, once in sides.items():
-            taken = once()
-            if turn > 0:
-                seconds[name].append(taken)
+    seconds = alternate(sides, rounds)
     ours.ask("done")
     for side in opened:
         side.close()

@@ -26,16 +26,15 @@ pub(crate) fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
     let config = args.experiment.load(Preset::Medium)?;
     let (backend, problem) = args.compute.backend()?;
     let estimate = estimate_memory(&config, backend)?;
+    let is_known = problem.is_none();
     print_memory(&estimate, backend, problem)?;
     let fits = estimate.fits();
-    outln!(
-        "{}",
-        if fits {
-            "result: the run fits into memory"
-        } else {
-            "result: the run does not fit into memory with a tenth to spare"
-        }
-    )?;
+    let result = match (fits, is_known) {
+        (true, true) => "the run fits into memory",
+        (true, false) => "the run fits into the memory of the host; that of the GPU is unknown",
+        (false, _) => "the run does not fit into memory with a tenth to spare",
+    };
+    outln!("result: {result}")?;
     Ok(if fits { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -109,15 +109,20 @@ fn column_of_tiles<'p, E: Element, A, const R: usize, const N: usize>(
                 match place.2 {
                     1 => write(c, &chains::<E, A, 1, N, false>(left, i, right, j, ahead), place, store),
                     2..=4 => write(c, &chains::<E, A, 4, N, false>(left, i, right, j, ahead), place, store),
-                    _ => write(c, &chains::<E, A, R, N, true>(left, i, right, j, ahead), place, store),
+                    // Once a panel, where it takes longer than reading the panel: each prefetch takes the time of a load, and
+                    // for few rows the hardware prefetcher is sufficient.
+                    _ if (tile_idx, i, j) == (0, 0, 0) => {
+                        write(c, &chains::<E, A, R, N, true>(left, i, right, j, ahead), place, store);
+                    }
+                    _ => write(c, &chains::<E, A, R, N, false>(left, i, right, j, ahead), place, store),
                 }
             }
         }
     }
 }
 
-/// The inner loop: `R` × `N` chains of multiply-adds along the depth, all in registers. If that takes longer
-/// than reading the panel, the next panel is prefetched; for few rows the hardware prefetcher is sufficient.
+/// The inner loop: `R` × `N` chains of multiply-adds along the depth, all in registers. With `FETCH` the next panel is
+/// prefetched meanwhile.
 #[inline(always)]
 fn chains<E: Element, A, const R: usize, const N: usize, const FETCH: bool>(
     left: &[f32],
