@@ -9,8 +9,10 @@ use crate::generation::sampler::Draw;
 use crate::ops::gpu::decode_attention;
 use crate::ops::gpu::decode_attention::NewTokens;
 use crate::ops::gpu::{linear, log_prob, rms_norm, rows, swiglu};
+use crate::qwen2::gpu::step::{Row, Steps, rounded};
 use crate::qwen2::gpu::{DeviceCache, DeviceModel};
 use crate::qwen2::{LaneTokens, Logits, batch as lanes};
+use webshop_kernels::gpu::launch::Launcher;
 
 /// Most tokens that go through the layers together, which bounds the memory for activations.
 pub(super) const TOKENS_AT_ONCE: usize = 16_384;
@@ -110,6 +112,36 @@ impl DeviceModel {
         Ok(log_prob::logits(self.kernels(), &last, self.weights().head())?)
     }
 
+    /// Appends one new token to each of `lanes` and returns their logits, which the next step overwrites. `[lanes, V]`
+    ///
+    /// `None`, with the cache unchanged, if a lane has more than one new token, the added rows have no free slots, or an
+    /// operation has no kernel for the sizes of the model.
+    fn step(&self, cache: &mut DeviceCache, lanes: &[LaneTokens]) -> Result<Option<Tensor>, LmError> {
+        let (Some(launcher), Some(rows)) = (self.step_launcher(), padded(cache, lanes)) else {
+            return Ok(None);
+        };
+        let embedding = self.weights().embedding();
+        let mut steps = match cache.steps.take().filter(|steps| steps.is_of(embedding)) {
+            Some(steps) => steps,
+            None => Steps::new(embedding, cache.lanes())?,
+        };
+        let recorder = self.compute().records().then_some(launcher);
+        let logits = steps.run(&rows, recorder, |ids, new, logits| {
+            let hidden = self.hidden(cache, ids, new)?;
+            log_prob::logits_into(self.kernels(), &hidden, self.weights().head(), logits)
+        })?;
+        cache.steps = Some(steps);
+        Ok(Some(logits.narrow(0, 0, lanes.len())?))
+    }
+
+    /// The launcher, if all operations of a step have kernels for the sizes of the model.
+    fn step_launcher(&self) -> Option<&dyn Launcher> {
+        let (config, dtype) = (self.config(), self.compute().dtype().dtype());
+        let widths = [config.hidden_size, config.intermediate_size];
+        let launcher = self.kernels().launcher_for_widths(dtype, &widths)?;
+        decode_attention::has_kernel(self.kernels(), dtype, config.heads()).then_some(launcher)
+    }
+
     /// Appends keys and values of new tokens and returns their rows after the last norm. `[M, hidden]`
     pub(super) fn hidden(
         &self,
@@ -136,6 +168,22 @@ impl DeviceModel {
         }
         Ok(normed)
     }
+}
+
+/// The rows of a step, with those that are added to it; `None` if a lane has not one new token or there are too few free slots.
+fn padded(cache: &DeviceCache, lanes: &[LaneTokens]) -> Option<Vec<Row>> {
+    let row = |id, lane| Row { id, lane, position: cache.len(lane) };
+    let mut is_free: Vec<bool> = (0..cache.lanes()).map(|lane| cache.len(lane) < cache.capacity()).collect();
+    let mut rows = Vec::with_capacity(rounded(lanes.len()));
+    for LaneTokens { lane, ids } in lanes {
+        let [id] = **ids else { return None };
+        rows.push(row(id, *lane));
+        is_free[*lane] = false;
+    }
+    let n_rows = rounded(rows.len()).min(cache.lanes());
+    let free = is_free.iter().enumerate().filter(|(_, is_free)| **is_free).map(|(lane, _)| row(0, lane));
+    rows.extend(free.take(n_rows - lanes.len()));
+    (rows.len() == n_rows).then_some(rows)
 }
 
 /// Divides the new tokens of the lanes, in their order, into chunks of at most `limit` tokens.

@@ -13,11 +13,7 @@ use std::collections::BTreeMap;
 use candle_core::{DType, Tensor, TensorId};
 
 use crate::error::LmError;
-use crate::ops::gpu::decode_attention;
 use crate::ops::gpu::decode_attention::NewTokens;
-use crate::ops::gpu::log_prob;
-use crate::qwen2::LaneTokens;
-use crate::qwen2::gpu::{DeviceCache, DeviceModel};
 use webshop_kernels::gpu::launch::{Launcher, Recording};
 
 /// The steps of one cache: their buffers and recordings.
@@ -35,74 +31,32 @@ pub(super) struct Steps {
 
 /// One new token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Row {
-    id: u32,
-    lane: usize,
-    position: usize,
-}
-
-impl DeviceModel {
-    /// Appends one new token to each of `lanes` and returns their logits, which the next step overwrites. `[lanes, V]`
-    ///
-    /// `None`, with the cache unchanged, if a lane has more than one new token, the added rows have no free slots, or an
-    /// operation has no kernel for the sizes of the model.
-    pub(super) fn step(
-        &self,
-        cache: &mut DeviceCache,
-        lanes: &[LaneTokens],
-    ) -> Result<Option<Tensor>, LmError> {
-        let (Some(launcher), Some(rows)) = (self.step_launcher(), padded(cache, lanes)) else {
-            return Ok(None);
-        };
-        let weights = self.weights().embedding().id();
-        let mut steps = match cache.steps.take().filter(|steps| steps.weights == weights) {
-            Some(steps) => steps,
-            None => Steps::new(self, cache.lanes())?,
-        };
-        let logits = steps.run(self, launcher, cache, &rows)?;
-        cache.steps = Some(steps);
-        Ok(Some(logits.narrow(0, 0, lanes.len())?))
-    }
-
-    /// The launcher, if all operations of a step have kernels for the sizes of the model.
-    fn step_launcher(&self) -> Option<&dyn Launcher> {
-        let (config, dtype) = (self.config(), self.compute().dtype().dtype());
-        let widths = [config.hidden_size, config.intermediate_size];
-        let launcher = self.kernels().launcher_for_widths(dtype, &widths)?;
-        decode_attention::has_kernel(self.kernels(), dtype, config.heads()).then_some(launcher)
-    }
+pub(super) struct Row {
+    pub(super) id: u32,
+    pub(super) lane: usize,
+    pub(super) position: usize,
 }
 
 /// The number of rows with which a step of `n` rows is recorded, if there are that many lanes.
-fn rounded(n: usize) -> usize {
+pub(super) fn rounded(n: usize) -> usize {
     if n <= 8 { n.next_power_of_two() } else { n.next_multiple_of(8) }
 }
 
-/// The rows of a step, with those that are added; `None` if a lane has not one new token or there are too few free slots.
-fn padded(cache: &DeviceCache, lanes: &[LaneTokens]) -> Option<Vec<Row>> {
-    let row = |id, lane| Row { id, lane, position: cache.len(lane) };
-    let mut is_free: Vec<bool> = (0..cache.lanes()).map(|lane| cache.len(lane) < cache.capacity()).collect();
-    let mut rows = Vec::with_capacity(rounded(lanes.len()));
-    for LaneTokens { lane, ids } in lanes {
-        let [id] = **ids else { return None };
-        rows.push(row(id, *lane));
-        is_free[*lane] = false;
-    }
-    let n_rows = rounded(rows.len()).min(cache.lanes());
-    let free = is_free.iter().enumerate().filter(|(_, is_free)| **is_free).map(|(lane, _)| row(0, lane));
-    rows.extend(free.take(n_rows - lanes.len()));
-    (rows.len() == n_rows).then_some(rows)
-}
-
 impl Steps {
-    fn new(model: &DeviceModel, n_lanes: usize) -> Result<Self, LmError> {
-        let device = model.compute().device();
+    /// No steps yet, for models with the embedding `[V, hidden]` and a cache of `n_lanes` lanes.
+    pub(super) fn new(embedding: &Tensor, n_lanes: usize) -> Result<Self, LmError> {
+        let (vocab_size, device) = (embedding.dim(0)?, embedding.device());
         Ok(Self {
-            weights: model.weights().embedding().id(),
+            weights: embedding.id(),
             inputs: Tensor::zeros(3 * n_lanes, DType::U32, device)?,
-            logits: Tensor::zeros((n_lanes, model.config().vocab_size), DType::F32, device)?,
+            logits: Tensor::zeros((n_lanes, vocab_size), DType::F32, device)?,
             recordings: BTreeMap::new(),
         })
+    }
+
+    /// Whether they are those of the weights with this embedding.
+    pub(super) fn is_of(&self, embedding: &Tensor) -> bool {
+        self.weights == embedding.id()
     }
 
     /// The numbers of rows that are recorded, in increasing order.
@@ -111,18 +65,20 @@ impl Steps {
         self.recordings.keys().copied()
     }
 
-    /// The logits after `rows`, which are appended to `cache`. `[rows, V]`
-    fn run(
+    /// The logits after `rows`, which the next call overwrites. `[rows, V]`
+    ///
+    /// `work` computes them from ids and rows on the device and writes them to its last argument. It is recorded by `recorder`,
+    /// if there is one.
+    pub(super) fn run(
         &mut self,
-        model: &DeviceModel,
-        launcher: &dyn Launcher,
-        cache: &DeviceCache,
         rows: &[Row],
+        recorder: Option<&dyn Launcher>,
+        work: impl Fn(&Tensor, &NewTokens, &Tensor) -> candle_core::Result<()>,
     ) -> Result<Tensor, LmError> {
         let n = rows.len();
         let columns = [|row: &Row| row.id, |row: &Row| row.lane as u32, |row: &Row| row.position as u32];
         let inputs: Vec<u32> = columns.iter().flat_map(|column| rows.iter().map(column)).collect();
-        self.inputs.slice_set(&model.tensor(&inputs)?, 0, 0)?;
+        self.inputs.slice_set(&Tensor::from_vec(inputs, 3 * n, self.inputs.device())?, 0, 0)?;
         let logits = self.logits.narrow(0, 0, n)?;
         if let Some(recording) = self.recordings.get(&n) {
             recording.replay()?;
@@ -131,14 +87,11 @@ impl Steps {
         let part = |column: usize| self.inputs.narrow(0, column * n, n);
         let runs = rows.iter().map(|row| (row.lane, row.position..row.position + 1)).collect();
         let (ids, new) = (part(0)?, NewTokens { runs, lanes: part(1)?, positions: part(2)? });
-        let work = || {
-            let hidden = model.hidden(cache, &ids, &new)?;
-            log_prob::logits_into(model.kernels(), &hidden, model.weights().head(), &logits)
-        };
+        let work = || work(&ids, &new, &logits);
         // Before it is recorded it is executed: cuBLAS may prepare itself only outside of a recording.
         work()?;
-        if model.compute().records() {
-            self.recordings.insert(n, launcher.record(&work)?);
+        if let Some(recorder) = recorder {
+            self.recordings.insert(n, recorder.record(&work)?);
         }
         Ok(logits)
     }
