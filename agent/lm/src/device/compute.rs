@@ -228,7 +228,7 @@ impl Compute {
     }
 
     /// Peak memory of the GPU in bytes since the last [`reset_peak`](Self::reset_peak), without that of
-    /// cuBLAS; `None` on the CPU.
+    /// cuBLAS and of recorded steps; `None` on the CPU.
     pub fn peak_bytes(&self) -> Result<Option<u64>, LmError> {
         if self.is_gpu() { gpu::peak_bytes(&self.device).map(Some) } else { Ok(None) }
     }
