@@ -12,7 +12,6 @@ log-probability; this project samples from the distribution and computes the log
 Needs numpy, gguf and llama-cpp-python, which compiles llama.cpp for this machine's processor.
 """
 
-import argparse
 import ctypes
 import statistics
 import tempfile
@@ -24,7 +23,7 @@ import gguf
 import llama_cpp as llama
 import numpy
 
-from bench_torch import CASES, SHAPES, Ours, alternate, build, machine, tokens_of
+from bench_torch import CASES, SHAPES, Ours, alternate, build, common_arguments, machine, tokens_of
 
 EPS = 1e-6
 # Whether attention is fused, and the tokens that are computed together.
@@ -190,13 +189,7 @@ def row(model, case, weights, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--model", choices=[*SHAPES, "all"], default="all")
-    parser.add_argument("--rounds", type=int, help="measured rounds a case; default 15 (tiny) and 5")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cases", nargs="*", help="cases to measure; default: all of the model but training")
-    parser.add_argument("--binary", help="path of the built benchmark")
-    arguments = parser.parse_args()
+    arguments = common_arguments(__doc__.split("\n")[0]).parse_args()
     binary = arguments.binary or build()
     silent = llama.llama_log_callback(lambda *_: None)
     llama.llama_log_set(silent, None)

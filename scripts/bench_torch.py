@@ -233,14 +233,20 @@ def machine(threads):
     return f"{date}, {processor}, {threads} threads, {platform.machine()}; {rust}; Python {platform.python_version()}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def common_arguments(description):
+    """A parser of the arguments that all comparisons with the benchmark have."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--model", choices=[*SHAPES, "all"], default="all")
     parser.add_argument("--rounds", type=int, help="measured rounds a case; default 15 (tiny) and 5")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cases", nargs="*", help="cases to measure; default: all of the model")
-    parser.add_argument("--bf16", action="store_true", help="also measure PyTorch in bfloat16; needs more memory")
+    parser.add_argument("--cases", nargs="*", help="cases to measure; default: all of the model that both sides have")
     parser.add_argument("--binary", help="path of the built benchmark")
+    return parser
+
+
+def main():
+    parser = common_arguments(__doc__.split("\n")[0])
+    parser.add_argument("--bf16", action="store_true", help="also measure PyTorch in bfloat16; needs more memory")
     arguments = parser.parse_args()
     binary = arguments.binary or build()
 

@@ -1,7 +1,7 @@
-//! The candle side of the comparison with PyTorch: measures cases round by round.
+//! This project's side of the comparisons with PyTorch and llama.cpp: measures cases round by round.
 //!
-//! `scripts/bench_torch.py` starts this program and alternates with it, so that both sides run under the same
-//! load of the machine. A line of standard input is a case; the reply on standard output is the seconds of
+//! `scripts/bench_torch.py` and `scripts/bench_llama.py` start this program and alternate with it, so that both sides run under
+//! the same load of the machine. A line of standard input is a case; the reply on standard output is the seconds of
 //! one round. `done` frees the memory of the last case; the reply is the peak memory so far in bytes.
 //! Arguments: the model (`tiny`, or `0.5b` with the sizes of Qwen2.5-0.5B) and its weights (`bf16`: values
 //! exact in bfloat16, as in published checkpoints; `f32`: values that are not, as after training).
@@ -193,7 +193,9 @@ impl Server {
 fn main() {
     let mut args = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
     let (Some(name), Some(weights)) = (args.next(), args.next()) else {
-        println!("scripts/bench_torch.py starts this program with a model and its weights");
+        println!(
+            "scripts/bench_torch.py and scripts/bench_llama.py start this program with a model and its weights"
+        );
         return;
     };
     let mut server = Server { model: model(&config(&name), &weights), lanes: None, turn: 0, sums: vec![] };

@@ -165,9 +165,8 @@ impl Program {
         }
         Ok(written)
     }
-}
 
-impl Program {
+    /// Runs a kernel in both orders and writes its results to the `Out` arguments.
     fn launch(&self, launch: &Launch<'_>) -> Result<()> {
         let written = self.run(launch, false)?;
         if self.run(launch, true)? != written {

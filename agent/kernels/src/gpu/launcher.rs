@@ -6,7 +6,8 @@
 //!
 //! `unsafe` is used to launch kernels, to call cuBLAS, to allocate uninitialized memory and to set up the
 //! driver. All blocks rely on one fact: memory is freed in the order of the stream, so an address stays valid
-//! for all work that was enqueued while its tensor lived.
+//! for all work that was enqueued while its tensor lived. A recording, which enqueues its work later, keeps the tensors that it
+//! has addresses of.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;

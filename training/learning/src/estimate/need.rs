@@ -67,7 +67,6 @@ impl Run<'_> {
             true => (1, self.largest_learning()),
             false => (side_by_side, packed.len().min(WAVE) * learnable),
         };
-        let capacity = self.capacity();
         let gradients = floats(self.n_sums() * learnable + on_the_way);
         let activations = activations * n_passes as u64;
         MemoryNeed {
@@ -80,7 +79,7 @@ impl Run<'_> {
             activations,
             kept: if model.is_wide() { 0 } else { gradients + activations },
             decoder: floats(all),
-            cache: (self.n_lanes() * capacity * model.config().cache_bytes_per_token()) as u64,
+            cache: (self.n_lanes() * self.capacity() * model.config().cache_bytes_per_token()) as u64,
             copies: self.moments(),
         }
     }
@@ -98,11 +97,9 @@ impl Run<'_> {
         let (masters, gradients) = match model.adapter() {
             Some(_) => {
                 let adapted = n_values(model, |name| self.learns(name));
-                // W and the f32 sums of the largest while W + s · B A is made of them.
-                (
-                    memory.values(adapted) + floats(learnable),
-                    floats(all + learnable + 3 * self.largest_learning()),
-                )
+                // Gradients of all weights, those of the adapter, and three f32 matrices while W + s · B A is made.
+                let gradients = self.n_sums() * all + learnable + 3 * self.largest_learning();
+                (memory.values(adapted) + floats(learnable), floats(gradients))
             }
             None if dtype == ComputeDtype::F32 => (0, floats(self.n_sums() * all)),
             None => (floats(all), floats(self.n_sums() * all)),
@@ -276,6 +273,9 @@ mod tests {
         assert_eq!((device.weights, device.reference), (2 * n as u64, 2 * n as u64));
         assert_eq!(device.masters, (2 * n_adapted + 4 * n_adapter) as u64);
         assert_eq!(device.moments, 8 * n_adapter as u64);
+        let mixed = Config::resolve("test", "", &["rl.demonstration_share=0.5".to_owned()]).unwrap();
+        let mixed = Run { config: &mixed, ..run }.on_device(ComputeDtype::Bf16, usize::MAX);
+        assert_eq!(mixed.gradients - device.gradients, 4 * n as u64, "two gradients of all weights");
     }
 
     #[test]

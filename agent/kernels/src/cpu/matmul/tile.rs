@@ -109,8 +109,8 @@ fn column_of_tiles<'p, E: Element, A, const R: usize, const N: usize>(
                 match place.2 {
                     1 => write(c, &chains::<E, A, 1, N, false>(left, i, right, j, ahead), place, store),
                     2..=4 => write(c, &chains::<E, A, 4, N, false>(left, i, right, j, ahead), place, store),
-                    // Once a panel, where it takes longer than reading the panel: each prefetch takes the time of a load, and
-                    // for few rows the hardware prefetcher is sufficient.
+                    // The first part of a panel's tiles prefetches the next panel for all of them: each prefetch takes the time of
+                    // a load. For few rows, above, the hardware prefetcher is sufficient.
                     _ if (tile_idx, i, j) == (0, 0, 0) => {
                         write(c, &chains::<E, A, R, N, true>(left, i, right, j, ahead), place, store);
                     }

@@ -91,7 +91,6 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_the_tensors() {
-        // 2 layers, hidden 64, inner 160 or as `small` has them; counted by hand from its numbers.
         let config = Qwen2Config { num_hidden_layers: 2, ..Qwen2Config::small(50) };
         let heads = config.heads();
         let (f32, bf16) =
