@@ -9,8 +9,8 @@
 //! - [`sweep`]: several arms trained from common warm starts and compared.
 //!
 //! Inside, in reading order: `data` (tasks, demonstrations, trajectories); `model` (weights, gradients);
-//! `value` (V*); `trainer` (the loop); `run` (files); `estimate` (memory). No command line and no drawings
-//! here.
+//! `value` (V*); `trainer` (the loop); `run` (files); `estimate` (memory); `math` (functions with the same bits on
+//! every CPU). No command line and no drawings here.
 
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
@@ -19,6 +19,8 @@ mod error;
 
 pub mod config;
 mod setup;
+
+mod math;
 
 mod data;
 mod reward;

@@ -44,8 +44,8 @@ pub(crate) fn optimal_value(rewards: &[f64], beta1: f64) -> f64 {
     let Some(max) = rewards.iter().copied().reduce(f64::max) else {
         return f64::NAN;
     };
-    let mean = rewards.iter().map(|r| ((r - max) / beta1).exp()).sum::<f64>() / rewards.len() as f64;
-    max + beta1 * mean.ln()
+    let mean = rewards.iter().map(|r| libm::exp((r - max) / beta1)).sum::<f64>() / rewards.len() as f64;
+    max + beta1 * libm::log(mean)
 }
 
 /// Version of [`ValueKey`]: goes up when a field is added, renamed or gets another meaning.

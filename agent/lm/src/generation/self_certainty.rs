@@ -75,7 +75,7 @@ impl Certainty {
             return Err(refused("the logits are not a distribution"));
         }
         let above = |z: &f32| f64::from(*z) - f64::from(largest);
-        let log_sum = logits.iter().map(|z| above(z).exp()).sum::<f64>().ln();
+        let log_sum = libm::log(logits.iter().map(|z| libm::exp(above(z))).sum());
         self.of_log_probabilities(&logits.iter().map(|z| above(z) - log_sum).collect::<Vec<_>>())
     }
 
@@ -92,23 +92,24 @@ impl Certainty {
         if (sum - 1.0).abs() > SUM_TOLERANCE {
             return Err(refused(&format!("the probabilities sum to {sum} instead of 1")));
         }
-        self.of_log_probabilities(&probabilities.iter().map(|p| p.ln()).collect::<Vec<_>>())
+        self.of_log_probabilities(&probabilities.iter().map(|p| libm::log(*p)).collect::<Vec<_>>())
     }
 
     fn of_log_probabilities(self, log_p: &[f64]) -> Result<f64, LmError> {
         let n_ids = log_p.len() as f64;
+        let ln_n = libm::log(n_ids);
         // An id of probability 0 adds the limit of p ln p, which is 0.
         let kl_p_u = || {
             let terms = log_p.iter().filter(|ln_p| **ln_p > f64::NEG_INFINITY);
-            terms.map(|ln_p| ln_p.exp() * (ln_p + n_ids.ln())).sum::<f64>()
+            terms.map(|ln_p| libm::exp(*ln_p) * (ln_p + ln_n)).sum::<f64>()
         };
         let surprise = || -log_p.iter().sum::<f64>() / n_ids;
         let certainty = match self.kind {
             CertaintyKind::KlPU => kl_p_u(),
             CertaintyKind::PaperLiteral => kl_p_u() / n_ids,
             CertaintyKind::Normalized if log_p.len() == 1 => 0.0,
-            CertaintyKind::Normalized => kl_p_u() / n_ids.ln(),
-            CertaintyKind::KlUP => surprise() - n_ids.ln(),
+            CertaintyKind::Normalized => kl_p_u() / ln_n,
+            CertaintyKind::KlUP => surprise() - ln_n,
             CertaintyKind::IntuitorLse => surprise(),
             CertaintyKind::TopK => certainty_of_top_k(&most_probable(log_p, self.top_k)),
         };
@@ -135,7 +136,7 @@ fn most_probable(log_p: &[f64], k: usize) -> Vec<f64> {
         found.truncate(k);
     }
     found.sort_unstable_by(descending);
-    found.into_iter().map(f64::exp).collect()
+    found.into_iter().map(libm::exp).collect()
 }
 
 /// 1 − H / ln n of the given probabilities and the rest up to 1, n in all; 1 if n is 1.
@@ -147,8 +148,9 @@ pub fn certainty_of_top_k(probabilities: &[f64]) -> f64 {
         return 1.0;
     }
     let sum: f64 = buckets.iter().sum();
-    let entropy: f64 = buckets.iter().map(|p| (p / sum).max(LEAST_PROBABILITY)).map(|p| -p * p.ln()).sum();
-    (1.0 - entropy / (buckets.len() as f64).ln()).clamp(0.0, 1.0)
+    let entropy: f64 =
+        buckets.iter().map(|p| (p / sum).max(LEAST_PROBABILITY)).map(|p| -p * libm::log(p)).sum();
+    (1.0 - entropy / libm::log(buckets.len() as f64)).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]

@@ -27,10 +27,10 @@ use crate::data::layout_demonstrations::{layout_trajectory, render_demonstration
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::error::Result;
+use crate::math::sum_all;
 use crate::model::gradient::{Gradients, accumulate};
 use crate::model::network::Network;
 use crate::model::policy::Demonstrator;
-use crate::model::sum::sum_all;
 use crate::purpose;
 
 /// Goals drawn at most for one place in a batch. A goal can lack a demonstration that fits into the context,

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::terms::{Clip, KlTerm, LogProbs, OptionalClip, Term, constant};
 use crate::loss::{AdvantageSource, Loss, Prepared, Scored, Target, by_value};
-use crate::model::sum::sum_all;
+use crate::math::sum_all;
 
 /// The loss of A*-PO; the default.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

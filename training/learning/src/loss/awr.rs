@@ -67,7 +67,7 @@ pub(super) fn exponential_weights(targets: &mut [Target], beta: f64) -> bool {
     if segments().all(|segment| Some(segment.advantage) == first) {
         return false;
     }
-    let weight = |segment: &Segment| (segment.advantage / beta).min(LARGEST_EXPONENT).exp();
+    let weight = |segment: &Segment| libm::exp((segment.advantage / beta).min(LARGEST_EXPONENT));
     let mean = segments().map(weight).sum::<f64>() / segments().count() as f64;
     for segment in targets.iter_mut().flat_map(|target| &mut target.segments) {
         segment.weight = weight(segment) / mean;

@@ -29,6 +29,7 @@ use crate::loss::group::GroupStatistics;
 use crate::loss::grpo::token_mean;
 use crate::loss::terms::{Clip, LogProbs, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Segment, Target, share_of};
+use crate::math::power;
 
 /// The loss of GiGPO.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -86,7 +87,7 @@ impl Loss for Gigpo {
 impl Gigpo {
     /// R of an episode from turn `at` on.
     fn return_from(&self, scored: &Scored, at: usize) -> f64 {
-        scored.reward * self.discount.powi((scored.turns.len() - 1 - at) as i32)
+        scored.reward * power(self.discount, (scored.turns.len() - 1 - at) as u64)
     }
 
     /// Statistics of the returns at each (group, state), over all visits.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::terms::{Clip, LogProbs, Term};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, by_group, with_kl};
-use crate::model::sum::mean_all;
+use crate::math::mean_all;
 
 /// The loss of GSPO.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

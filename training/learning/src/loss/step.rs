@@ -197,7 +197,7 @@ fn measure(loss: &Term, log_probs: &LogProbs) -> Result<Sums> {
         let ratio = f64::from(*log_prob) - f64::from(*reference);
         let gap = (f64::from(*log_prob) - f64::from(sampled)).abs();
         sums.kl += ratio;
-        sums.k3 += (-ratio).exp() - 1.0 + ratio;
+        sums.k3 += libm::exp(-ratio) - 1.0 + ratio;
         sums.gap += gap;
         sums.gap_max = sums.gap_max.max(gap);
     }

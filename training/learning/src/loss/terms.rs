@@ -6,7 +6,7 @@
 use candle_core::{DType, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::model::sum::{mean_all, sum_all};
+use crate::math::{exp, mean_all, sum_all};
 
 /// Log-probabilities of the sampled tokens of an episode. `[T]`
 #[derive(Debug, Clone)]
@@ -80,7 +80,7 @@ impl KlTerm {
         let d = (&log_probs.policy - &log_probs.reference)?; // [T]
         let estimate = match self.estimator {
             KlEstimator::K2 => (d.sqr()? * 0.5)?,
-            KlEstimator::K3 => ((d.neg()?.exp()? - 1.0)? + d)?,
+            KlEstimator::K3 => ((exp(&d.neg()?)? - 1.0)? + d)?,
         };
         Ok(Some((mean_all(&estimate)? * self.coefficient)?))
     }
@@ -171,7 +171,7 @@ impl From<Tensor> for Term {
 impl Clip {
     /// Whether a token with ρ = exp(`log_ratio`) is past the bound on the side to which `advantage` pushes it.
     pub(crate) fn is_past(self, log_ratio: f64, advantage: f64) -> bool {
-        let ratio = log_ratio.exp();
+        let ratio = libm::exp(log_ratio);
         (advantage > 0.0 && ratio > 1.0 + self.high) || (advantage < 0.0 && ratio < 1.0 - self.low)
     }
 
@@ -189,7 +189,7 @@ impl Clip {
                 n_clipped += 1;
             }
         }
-        let free = sum_all(&(log_ratios.exp()? * constant(&factors, log_ratios)?)?)?;
+        let free = sum_all(&(exp(log_ratios)? * constant(&factors, log_ratios)?)?)?;
         Ok(Term { value: (free + fixed)?, n_clipped })
     }
 }

@@ -39,7 +39,7 @@ use crate::error::Result;
 use crate::loss::awr::exponential_weights;
 use crate::loss::terms::{LogProbs, Term, constant};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, credited};
-use crate::model::sum::sum_all;
+use crate::math::sum_all;
 
 /// Added to the standard deviation; smaller standard deviations count as 0.
 const EPSILON: f64 = 1e-6;

@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
     use crate::data::trajectory::Trajectory;
-    use crate::model::sum::sum_all;
+    use crate::math::sum_all;
 
     fn micro(salt: u32) -> MicroBatch {
         MicroBatch {

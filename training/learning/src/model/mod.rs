@@ -7,7 +7,6 @@ pub(crate) mod kl;
 pub(crate) mod load;
 pub(crate) mod network;
 pub(crate) mod policy;
-pub(crate) mod sum;
 #[cfg(test)]
 mod tests;
 pub(crate) mod train_state;

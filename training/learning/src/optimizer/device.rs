@@ -17,8 +17,9 @@ use webshop_lm::device::{ComputeDtype, DeviceAdapter, DeviceModel, Parameters, a
 
 use crate::config::{Method, OptimizerConfig};
 use crate::error::Result;
+use crate::math::power;
 use crate::optimizer::muon::is_hidden_matrix;
-use crate::optimizer::{StepOutcome, Stride, file, is_decayed, power};
+use crate::optimizer::{StepOutcome, Stride, file, is_decayed};
 
 /// The optimizer of one [`DeviceModel`] and its state.
 #[derive(Debug)]

@@ -31,6 +31,7 @@ use rayon::prelude::*;
 
 use crate::config::{Decay, Method, OptimizerConfig};
 use crate::error::{Result, TrainingError};
+use crate::math::power;
 
 /// The learning rate as a function of the step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -263,18 +264,6 @@ impl Moments {
             *m = b1 * *m + c1 * g;
             *v = b2 * *v + c2 * g * g;
             *w = keep * *w - rate * *m / (v.sqrt() * correction + epsilon);
-        }
-    }
-}
-
-/// `base` to the power `n` by squaring in a fixed order; `powi` may round differently from one machine to
-/// another.
-fn power(base: f64, n: u64) -> f64 {
-    match n {
-        0 => 1.0,
-        _ => {
-            let half = power(base, n / 2);
-            if n.is_multiple_of(2) { half * half } else { half * half * base }
         }
     }
 }

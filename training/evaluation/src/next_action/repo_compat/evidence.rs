@@ -30,7 +30,7 @@ pub(super) fn certainty(config: &RepoConfig, extras: &Value) -> f64 {
     } else if let Some(tops) = likeliest(extras) {
         mean(&tops.iter().map(|top| certainty_of_top_k(top)).collect::<Vec<_>>())
     } else if let Some(log_prob) = mean_log_prob(extras) {
-        1.0 / (1.0 + ((config.sc_calib_center - log_prob) * config.sc_calib_scale).exp())
+        1.0 / (1.0 + libm::exp((config.sc_calib_center - log_prob) * config.sc_calib_scale))
     } else {
         return 0.0;
     };
@@ -42,8 +42,8 @@ fn normalized_kl(weights: &[f64], n_ids: Option<u32>) -> f64 {
     let weights = weights.iter().map(|weight| weight.max(0.0));
     let sum = Some(weights.clone().sum::<f64>()).filter(|sum| *sum > 0.0).unwrap_or(1.0);
     let n_ids = n_ids.filter(|n_ids| *n_ids > 0).map_or(weights.len() as f64, f64::from);
-    let kl: f64 = weights.map(|it| (it / sum).max(MIN_PROBABILITY)).map(|p| p * (p * n_ids).ln()).sum();
-    let max = if n_ids > 1.0 { n_ids.ln() } else { 1.0 };
+    let kl: f64 = weights.map(|it| (it / sum).max(MIN_PROBABILITY)).map(|p| p * libm::log(p * n_ids)).sum();
+    let max = if n_ids > 1.0 { libm::log(n_ids) } else { 1.0 };
     (kl / max).clamp(0.0, 1.0)
 }
 

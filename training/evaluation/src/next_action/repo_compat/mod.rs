@@ -55,7 +55,7 @@ pub(super) fn difficulty_factor(config: &RepoConfig, attempt: &Attempt<'_>) -> f
         NextAction::TypeAndSubmit { text, .. } => (1.0, text.as_str()),
     };
     let n_words = attempt.n_prompt_words.max(1) as f64;
-    let of_prompt = (n_words.ln_1p() / MAX_PROMPT_WORDS.ln_1p()).min(1.0);
+    let of_prompt = (libm::log1p(n_words) / libm::log1p(MAX_PROMPT_WORDS)).min(1.0);
     let of_value = (value.trim().chars().count() as f64 / MAX_VALUE_CHARS).min(1.0);
     let weights = [config.dars_weight_type, config.dars_weight_context_len, config.dars_weight_value_len];
     let sum: f64 = weights.iter().sum();
