@@ -41,7 +41,7 @@ impl Collection {
     /// The inverse document frequency of a term that `document_frequency` documents hold.
     pub fn idf(&self, document_frequency: u32) -> f32 {
         let (n, df) = (f64::from(self.n_documents), f64::from(document_frequency));
-        (1.0 + (n - df + 0.5) / (df + 0.5)).ln() as f32
+        libm::log(1.0 + (n - df + 0.5) / (df + 0.5)) as f32
     }
 
     /// The factor by which an occurrence counts in a document of `len` terms.

@@ -1,8 +1,9 @@
 //! The layout of the repository: the direction of crates, circles of files, lengths of files and functions, unsafe code,
-//! vocabulary, and the commands of the README.
+//! the math library, vocabulary, and the commands of the README.
 
 mod circles;
 mod crates;
+mod math;
 mod sizes;
 mod source;
 mod words;

@@ -63,7 +63,7 @@ fn distributions(extras: &Value) -> Option<Vec<Vec<f64>>> {
 fn likeliest(extras: &Value) -> Option<Vec<Vec<f64>>> {
     replies(extras).find_map(|reply| {
         let tops = tokens(reply)?.iter().filter_map(|token| token.get("top_logprobs")?.as_array());
-        let tops = tops.map(|top| log_probs(top).map(f64::exp).collect::<Vec<_>>());
+        let tops = tops.map(|top| log_probs(top).map(libm::exp).collect::<Vec<_>>());
         let tops: Vec<Vec<f64>> = tops.filter(|top| !top.is_empty()).collect();
         Some(tops).filter(|tops| !tops.is_empty())
     })
