@@ -60,8 +60,8 @@ pub(crate) fn wilson(rate: f64, n: f64, z: f64) -> [f64; 2] {
 pub fn difference_interval(before: (f64, [f64; 2]), after: (f64, [f64; 2])) -> [f64; 2] {
     let ((before, [before_low, before_high]), (after, [after_low, after_high])) = (before, after);
     let difference = after - before;
-    let below = (after - after_low).hypot(before_high - before);
-    let above = (after_high - after).hypot(before - before_low);
+    let below = libm::hypot(after - after_low, before_high - before);
+    let above = libm::hypot(after_high - after, before - before_low);
     [difference - below, difference + above]
 }
 

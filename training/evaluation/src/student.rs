@@ -16,8 +16,8 @@ pub(crate) fn two_sided_p(t: f64, df: usize) -> f64 {
     if df == 0 {
         return 1.0;
     }
-    let angle = (t / (df as f64).sqrt()).atan();
-    let (sin, cos) = angle.sin_cos();
+    let angle = libm::atan(t / (df as f64).sqrt());
+    let (sin, cos) = libm::sincos(angle);
     let is_odd = !df.is_multiple_of(2);
     let mut term = if is_odd { cos } else { 1.0 };
     let mut sum = if is_odd && df == 1 { 0.0 } else { term };
