@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use webshop_serve::check_health;
 
-use crate::args::server::seconds;
+use crate::args::server::positive_seconds;
 use crate::output::outln;
 
 /// Printed below the flags.
@@ -24,13 +24,12 @@ pub(crate) struct HealthArgs {
     #[arg(default_value = "127.0.0.1:8000", value_name = "HOST:PORT")]
     address: String,
     /// Seconds to wait for the connection, and for the response
-    #[arg(long, default_value = "5", value_parser = seconds, value_name = "S")]
+    #[arg(long, default_value = "5", value_parser = positive_seconds, value_name = "S")]
     timeout: Duration,
 }
 
 /// Prints whether the server is well.
 pub(crate) fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
-    ensure!(!args.timeout.is_zero(), "`--timeout` must be above 0");
     let is_address = args
         .address
         .rsplit_once(':')

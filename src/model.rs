@@ -110,13 +110,16 @@ pub(crate) fn run(verb: ModelVerb) -> anyhow::Result<ExitCode> {
             return Ok(if survey.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         ModelVerb::Merge { folder, adapter, to } => {
-            let base = checkpoint::load(&folder)?;
-            let merged = base.adapted(Lora::load(&adapter, &base.matrices())?)?.merged()?;
-            to.write(|out, options| write_with_companions(&merged, &folder, out, options))?;
+            to.write(|out, options| {
+                let base = checkpoint::load(&folder)?;
+                let merged = base.adapted(Lora::load(&adapter, &base.matrices())?)?.merged()?;
+                write_with_companions(&merged, &folder, out, options)
+            })?;
         }
         ModelVerb::Convert { folder, to } => {
-            let model = checkpoint::load(&folder)?;
-            to.write(|out, options| write_with_companions(&model, &folder, out, options))?;
+            to.write(|out, options| {
+                write_with_companions(&checkpoint::load(&folder)?, &folder, out, options)
+            })?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,13 +1,12 @@
 //! Recorded episodes with their shops: the one that the flags name, and generated ones that recordings name themselves.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use webshop_env::{EnvError, GeneratedCatalog, Shop};
+use webshop_products::open_text;
 use webshop_serve::Recordings;
 
 /// A shop, and the generated ones that were opened.
@@ -37,8 +36,7 @@ impl RecordedShops {
 pub(crate) fn recordings(files: &[PathBuf], shops: &mut RecordedShops) -> anyhow::Result<Recordings> {
     let mut recordings = Recordings::default();
     for path in files {
-        let file = File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?;
-        let read = recordings.read(BufReader::new(file), |generator| shops.of(generator));
+        let read = recordings.read(open_text(path)?, |generator| shops.of(generator));
         read.with_context(|| format!("cannot show the episodes of `{}`", path.display()))?;
     }
     Ok(recordings)

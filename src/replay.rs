@@ -1,7 +1,5 @@
 //! `webshop replay`: replays recorded episodes and compares every turn; with `--html` it writes a page that shows them.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,6 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde::Serialize;
 use webshop_env::{Replay, replay_in};
+use webshop_products::open_text;
 use webshop_training::{TrainedModel, write_atomically};
 
 use crate::args::shop::RuledShopArgs;
@@ -55,10 +54,10 @@ pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     if let Some(page) = args.html.as_deref().filter(|page| page.exists()) {
         bail!("cannot write `{}`: the file exists; choose another name", page.display());
     }
-    let file = File::open(&args.file).with_context(|| format!("cannot open `{}`", args.file.display()))?;
+    let file = open_text(&args.file)?;
     let shop = Arc::new(args.shop.open()?);
     let mut shops = RecordedShops::new(Arc::clone(&shop));
-    let replay = replay_in(BufReader::new(file), |generator| shops.of(generator));
+    let replay = replay_in(file, |generator| shops.of(generator));
     let replay = replay.with_context(|| format!("cannot replay `{}`", args.file.display()))?;
     let page = args.html.as_deref().filter(|_| replay.difference.is_none());
     if let Some(page) = page {

@@ -105,6 +105,13 @@ pub(crate) fn run(mut args: RolloutArgs) -> anyhow::Result<ExitCode> {
         bail!("`--checkpoint` needs `--policy lm`");
     }
     let out = args.out.as_deref();
+    if let Some(path) = out.filter(|path| !args.remote.resume && path.exists()) {
+        let remedy = match args.policy {
+            PolicyName::Remote => "continue it with `--resume`, or name another file",
+            _ => "name another file",
+        };
+        bail!("`{}` already exists; {remedy}", path.display());
+    }
     let json = args.episodes.json;
     let print = |finished: Finished| {
         finished.result.print(json)?;

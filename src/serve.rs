@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use webshop_env::Shop;
 use webshop_products::Seed;
 use webshop_serve::{
@@ -20,7 +20,7 @@ use webshop_serve::{
 use self::model::ModelArgs;
 use self::runs::WatchedRuns;
 use crate::args::observation::ObservationArg;
-use crate::args::server::seconds;
+use crate::args::server::positive_seconds;
 use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
 use crate::recorded_shops::{RecordedShops, recordings};
 
@@ -76,7 +76,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, default_value_t = 4096, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_sessions: u32,
     /// Seconds after which a session that nobody uses is dropped; one on a WebSocket lives as long as that
-    #[arg(long, default_value = "1800", value_parser = seconds, value_name = "S")]
+    #[arg(long, default_value = "1800", value_parser = positive_seconds, value_name = "S")]
     idle_seconds: Duration,
     /// Folder that keeps sessions, so that they go on after a restart: all but those that end with their
     /// connection. It is made if there is none
@@ -113,7 +113,6 @@ pub(crate) struct ServeArgs {
 
 /// Serves until a signal.
 pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
-    ensure!(!args.idle_seconds.is_zero(), "`--idle-seconds` must be above 0");
     let token = args.token_env.as_deref().map(token).transpose()?;
     // The port first: a catalog may take minutes to load.
     let port = Port::open(&args.host, args.port)?;

@@ -27,7 +27,7 @@ pub struct Ends {
 pub struct Counts {
     /// Sessions that were opened.
     pub opened: u64,
-    /// Sessions that were refused because all were in use.
+    /// Requests for sessions that were refused, because too few were free or more were asked for than the server has.
     pub refused: u64,
     /// Episodes that began.
     pub resets: u64,

@@ -32,8 +32,8 @@ pub enum SessionError {
     /// The shop has no such goal.
     #[error("there is no goal `{goal}`; the shop has {n_goals} goals, from 0")]
     NoSuchGoal {
-        /// The number asked for.
-        goal: u64,
+        /// The number asked for, as it was written.
+        goal: String,
         /// The number of goals.
         n_goals: usize,
     },

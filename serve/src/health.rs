@@ -7,15 +7,20 @@ use std::time::Duration;
 /// What a healthy server's response to `/health` begins with.
 const HEALTHY: &[u8] = b"HTTP/1.1 200 ";
 
-/// Asks the server at `address`, a host with a port, for its health; `patience` is the longest wait for a connection, and
-/// for the response, and above 0.
+/// Asks the server at `address`, a host with a port, for its health; `patience` is the longest wait for a connection to
+/// each address of the host, and for the response, and above 0.
 ///
 /// # Errors
 /// If nothing listens there, or what does is not healthy within that time.
 pub fn check_health(address: &str, patience: Duration) -> io::Result<()> {
-    let mut addresses = address.to_socket_addrs()?;
-    let first = addresses.next().ok_or_else(|| io::Error::other("the host has no address"))?;
-    let mut stream = TcpStream::connect_timeout(&first, patience)?;
+    let mut connected = Err(io::Error::other("the host has no address"));
+    for address in address.to_socket_addrs()? {
+        connected = TcpStream::connect_timeout(&address, patience);
+        if connected.is_ok() {
+            break;
+        }
+    }
+    let mut stream = connected?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     write!(stream, "GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;

@@ -27,7 +27,7 @@ use crate::sessions::episode::LastAction;
 use crate::sessions::session::{OpenSession, SessionView};
 use crate::sessions::{Interface, Lifetime};
 
-/// The longest action in bytes; the limit on bodies is reached before.
+/// The longest action or snapshot, in characters; the limit on bodies is reached before.
 const ANY_LENGTH: usize = usize::MAX;
 
 /// The routes of this interface.

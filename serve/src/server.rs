@@ -103,18 +103,22 @@ pub struct Port {
 }
 
 impl Port {
-    /// Opens a port of the first address of `host`; 0 for a free one.
+    /// Opens a port of the first address of `host` that has it free; 0 for any free one.
     ///
     /// # Errors
     /// If the host has no address, or the port is taken.
     pub fn open(host: &str, port: u16) -> Result<Port, ServeError> {
         let unknown = |source| ServeError::Host { host: host.to_owned(), source };
-        let mut addresses = (host, port).to_socket_addrs().map_err(unknown)?;
-        let address = addresses.next().ok_or_else(|| unknown(io::Error::other("no address")))?;
-        let refused = |source| ServeError::Port { address, source };
-        let listener = TcpListener::bind(address).map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-        Ok(Port { listener, address })
+        let mut opened = Err(unknown(io::Error::other("no address")));
+        for address in (host, port).to_socket_addrs().map_err(unknown)? {
+            let bound = TcpListener::bind(address)
+                .and_then(|listener| Ok(Port { address: listener.local_addr()?, listener }));
+            opened = bound.map_err(|source| ServeError::Port { address, source });
+            if opened.is_ok() {
+                break;
+            }
+        }
+        opened
     }
 
     /// The address.

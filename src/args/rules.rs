@@ -2,7 +2,7 @@
 //! seed.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
@@ -69,6 +69,12 @@ impl FromStr for GoalSource {
     }
 }
 
+/// The goals of a file.
+fn read_goals(file: &Path) -> Result<Vec<GoalRecord>> {
+    let read = read_json_lines(file);
+    read.context("`--goals` takes `both`, `human`, `synthetic` or a file of goals")
+}
+
 /// A shop under the original rules, with the state of the original's server.
 pub(crate) struct OriginalShop {
     pub(crate) shop: Shop,
@@ -114,7 +120,7 @@ impl RulesArgs {
                     bail!(NOT_BOTH_STYLES)
                 }
                 Some(GoalSource::File(file)) => {
-                    let goals: Vec<GoalRecord> = read_json_lines(file)?;
+                    let goals = read_goals(file)?;
                     OriginalWorld::with_goals(&data, &goals, self.seed)?
                 }
             };
@@ -137,7 +143,7 @@ impl RulesArgs {
             None | Some(GoalSource::Instructions(_)) => source.into_goals()?,
             Some(GoalSource::File(file)) => {
                 let catalog = source.into_catalog();
-                let goals = read_json_lines::<GoalRecord>(file)?;
+                let goals = read_goals(file)?;
                 let goals = goals.iter().map(|goal| Ok(goal.to_goal(&catalog)?));
                 let goals = GoalSet::numbered(&catalog, goals.collect::<Result<_>>()?);
                 (catalog, goals)

@@ -34,7 +34,7 @@ pub(crate) struct ServerArgs {
           value_parser = clap::value_parser!(u16).range(1..))]
     concurrency: u16,
     /// Seconds after which a request without a response fails
-    #[arg(long, value_name = "S", default_value = "300", value_parser = seconds, requires = "base_url")]
+    #[arg(long, value_name = "S", default_value = "300", value_parser = positive_seconds, requires = "base_url")]
     request_timeout: Duration,
     /// Number of retries of a request after a transient failure, such as a timeout or status 429 or 5xx
     #[arg(long, value_name = "N", default_value_t = 5, requires = "base_url")]
@@ -98,8 +98,14 @@ fn json_object(text: &str) -> Result<Map<String, Value>, String> {
     serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))
 }
 
+/// Parses a number of seconds above 0, which may have a fraction.
+pub(crate) fn positive_seconds(text: &str) -> Result<Duration, String> {
+    let duration = seconds(text)?;
+    if duration.is_zero() { Err("must be above 0".into()) } else { Ok(duration) }
+}
+
 /// Parses a number of seconds, which may have a fraction.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }

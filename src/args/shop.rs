@@ -1,8 +1,10 @@
 //! Flags that name a catalog, the goals over it, and the rules of the shop.
 
+use std::path::Path;
+
 use anyhow::{Context, bail};
 use webshop_env::{Compat, Shop};
-use webshop_products::{RawData, Split, SplitRule};
+use webshop_products::{EmbeddedCatalog, RawData, Split, SplitRule};
 use webshop_training::config::{CatalogConfig, CatalogSize, GoalsChoice};
 use webshop_training::{open_shop, read_catalog};
 
@@ -239,5 +241,8 @@ pub(crate) const NOT_BOTH_STYLES: &str =
 
 /// Error context when a shop cannot be opened.
 pub(crate) fn cannot_open(source: &str) -> String {
-    format!("cannot open the shop of catalog `{source}`")
+    let is_known = EmbeddedCatalog::named(source).is_some() || Path::new(source).is_dir();
+    let other =
+        if is_known { "" } else { ", which is no folder and neither `100` nor `1000`, the embedded ones" };
+    format!("cannot open the shop of catalog `{source}`{other}")
 }

@@ -87,6 +87,8 @@ fn differences(before: &RolloutResult, after: &RolloutResult) -> Vec<&'static st
     let has_failed = |of: &RolloutResult| of.remote.as_ref().is_some_and(|remote| remote.failed_episodes > 0);
     if has_failed(before) || has_failed(after) {
         differing.push("the failed episodes, which are left out");
+    } else if before.summary.episodes != after.summary.episodes {
+        differing.push("the number of episodes");
     }
     if before.split.zip(after.split).is_some_and(|(before, after)| before != after) {
         differing.push("the split of the goals");

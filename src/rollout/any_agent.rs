@@ -1,7 +1,6 @@
 //! Episodes of any agent, our own or another: what `rollout --out`, `convert --from`, `serve --record` or Python wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use webshop_evaluation::Tally;
 use webshop_products::GoalId;
 
 use super::local::Finished;
-use super::recorded::different_setting;
+use super::recorded::{different_setting, text_of};
 use super::tasks::Tasks;
 use crate::args::episodes::EpisodesArgs;
 
@@ -30,7 +29,7 @@ pub(crate) fn of_any_agent(args: &EpisodesArgs, files: &[PathBuf]) -> Result<Fin
     let named: BTreeSet<GoalId> = goals.iter().copied().collect();
     let mut episodes: BTreeMap<GoalId, Episode> = BTreeMap::new();
     for file in files {
-        let text = fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
+        let text = text_of(file)?;
         for (text, number) in text.lines().zip(1..).filter(|(text, _)| !text.trim().is_empty()) {
             let place = || format!("`{}`, line {number}", file.display());
             let episode = replayed(text, shop, args.max_steps()).with_context(place)?;

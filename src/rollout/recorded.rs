@@ -1,13 +1,13 @@
 //! Episodes that were recorded before, in one file or in the files of `--shard`.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use webshop_agent::{Episode, EpisodeCoordinates, LmPolicy, Policy};
 use webshop_evaluation::Tally;
-use webshop_products::Seed;
+use webshop_products::{Seed, open_text};
 use webshop_training::TrainedModel;
 
 use super::local::Finished;
@@ -72,7 +72,7 @@ pub(crate) fn in_order(files: &[PathBuf], tasks: &Tasks) -> anyhow::Result<Vec<S
     let fingerprint = tasks.shop().fingerprint();
     let mut merged = Merged::new(&coordinates);
     for file in files {
-        let text = fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
+        let text = text_of(file)?;
         for (text, number) in text.lines().zip(1..).filter(|(text, _)| !text.trim().is_empty()) {
             let line = Line { file, number, text: text.to_owned() };
             let place = line.place();
@@ -85,6 +85,14 @@ pub(crate) fn in_order(files: &[PathBuf], tasks: &Tasks) -> anyhow::Result<Vec<S
         }
     }
     merged.complete()
+}
+
+/// The text of a file of episodes, decompressed if its name ends in `.gz`.
+pub(super) fn text_of(file: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let read = open_text(file)?.read_to_string(&mut text);
+    read.with_context(|| format!("cannot read `{}`", file.display()))?;
+    Ok(text)
 }
 
 /// The lines by place in the rollout.

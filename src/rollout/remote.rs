@@ -15,7 +15,7 @@ use webshop_training::Observer;
 
 use super::tasks::Tasks;
 use crate::args::episodes::EpisodesArgs;
-use crate::args::server::{ServerArgs, seconds};
+use crate::args::server::{ServerArgs, positive_seconds};
 use crate::ctrl_c::stop_on_ctrl_c;
 use crate::progress::observer;
 use crate::result_file::{RemoteInfo, RolloutResult};
@@ -27,14 +27,14 @@ pub(crate) struct RemoteArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
     /// Seconds after which an episode fails, waiting for the server included
-    #[arg(long, value_name = "S", default_value = "3600", value_parser = seconds, requires = "base_url")]
+    #[arg(long, value_name = "S", default_value = "3600", value_parser = positive_seconds, requires = "base_url")]
     episode_timeout: Duration,
     /// Number of times a failed episode is restarted
     #[arg(long, value_name = "N", default_value_t = 1, requires = "base_url")]
     episode_retries: u32,
     /// Continue the file of `--out`: keep its episodes, run those that failed or are missing
     #[arg(long, requires_all = ["base_url", "out"])]
-    resume: bool,
+    pub(super) resume: bool,
 }
 
 impl RemoteArgs {

@@ -96,6 +96,7 @@ fn results_about_different_things_are_not_compared() {
         measure("fewer.json", "oracle", &["--size", "90"]),
         measure("original.json", "oracle", &["--compat", "original"]),
         measure("shorter.json", "oracle", &["--max-steps", "14"]),
+        measure("half.json", "oracle", &["--shard", "1/2"]),
     ];
     for other in &others {
         let forced = answer(&["compare", "--force", &oracle, other]);

@@ -1,9 +1,14 @@
 //! A rollout in parts, merged, is the rollout: byte for byte, whatever the order of the parts and their number.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::common::command::{MODEL, answer, path, refusal, temporary};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use webshop_agent::Episode;
+
+use crate::common::command::{MODEL, answer, command, path, refusal, temporary};
 
 /// Runs a rollout with further flags into `file`.
 fn rollout(flags: &[&str], file: &Path) {
@@ -43,6 +48,45 @@ fn merged_parts_are_the_bytes_of_the_whole() {
                 files.iter().rev().flat_map(|file| fs::read(file).expect("a file")).collect();
             assert!(in_order == whole, "{n} parts one after another, {flags:?}");
         }
+    }
+}
+
+#[test]
+fn compressed_files_are_read_too() {
+    let dir = temporary();
+    let files = parts(&["--policy", "rule"], 2, dir.path());
+    let compressed = |file: &PathBuf| {
+        let to = file.with_extension("jsonl.gz");
+        let mut encoder = GzEncoder::new(fs::File::create(&to).expect("a new file"), Compression::fast());
+        encoder.write_all(&fs::read(file).expect("a file")).expect("a written file");
+        encoder.finish().expect("a written file");
+        to
+    };
+    let small: Vec<PathBuf> = files.iter().map(compressed).collect();
+    let [whole, of_small] = ["whole.jsonl", "of-small.jsonl"].map(|name| dir.path().join(name));
+    answer(&merge(&files, &whole));
+    answer(&merge(&small, &of_small));
+    assert!(fs::read(&whole).expect("a file") == fs::read(&of_small).expect("a file"));
+    assert_eq!(answer(&["replay", path(&small[0])]), answer(&["replay", path(&files[0])]));
+}
+
+/// The file may have 25 KiB, which is the middle of an episode.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_whole_episodes() {
+    let dir = temporary();
+    let out = dir.path().join("out.jsonl");
+    let rollout = command(&["rollout", "--policy", "rule", "--episodes", "50", "--out", path(&out)]);
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 50; exec \"$0\" \"$@\""]);
+    limited.arg(rollout.get_program()).args(rollout.get_args());
+    let output = limited.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("a shell");
+    let message = String::from_utf8(output.stderr).expect("text");
+    assert!(!output.status.success() && message.contains("cannot write"), "{message}");
+    let written = fs::read_to_string(&out).expect("a file");
+    assert!(written.ends_with('\n') && written.lines().count() < 50, "{} bytes", written.len());
+    for line in written.lines() {
+        Episode::read(line).expect("a whole episode");
     }
 }
 
@@ -90,7 +134,7 @@ fn what_is_no_rollout_is_refused_and_nothing_is_written() {
     let torn = dir.path().join("torn.jsonl");
     fs::write(&torn, "{\"format\":").expect("a written file");
     check(&[torn], &[], "`DIR/torn.jsonl`, line 1: not a recorded episode");
-    check(&[dir.path().join("none.jsonl")], &[], "cannot read `DIR/none.jsonl`");
+    check(&[dir.path().join("none.jsonl")], &[], "cannot open `DIR/none.jsonl`");
     fs::write(&out, "").expect("a written file");
     let message = refusal(dir.path(), &merge(&files, &out), "");
     assert!(message.contains("`DIR/out.jsonl` already exists; name another file"), "{message}");

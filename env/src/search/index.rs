@@ -315,7 +315,7 @@ impl SearchIndex {
 }
 
 /// Why reading postings cannot fail.
-const IN_MEMORY: &str = "the index lies in memory and was written by this process";
+const IN_MEMORY: &str = "the index lies in memory, written by this program or checked when it was read";
 
 /// Writes the postings of all documents, in their order, as one segment.
 fn write_postings(

@@ -55,7 +55,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
-use webshop_products::{Digest, GoalId};
+use webshop_products::{Digest, GoalId, line_problem};
 
 /// Digests of the state at one point of an episode: before the first turn or after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -267,10 +267,7 @@ impl<T: DeserializeOwned, M: DeserializeOwned> Episode<T, M> {
         struct Head {
             format: Option<String>,
         }
-        // The text is one line, so only the column of an error is of interest.
-        let message =
-            |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
-        let malformed = |error| EpisodeError::Malformed(message(error));
+        let malformed = |error| EpisodeError::Malformed(line_problem(&error));
         let head: Head = serde_json::from_str(line).map_err(malformed)?;
         match head.format {
             Some(format) if format == EPISODE_FORMAT => serde_json::from_str(line).map_err(malformed),

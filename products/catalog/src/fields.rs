@@ -16,11 +16,11 @@ pub fn read_fields<'de, T: Deserialize<'de>>(
         let path = error.path().to_string();
         // A point is the value itself.
         let is_named = error.inner().is_data() && path != ".";
-        FieldProblem::new(if is_named { &path } else { "" }, problem(error.inner()))
+        FieldProblem::new(if is_named { &path } else { "" }, line_problem(error.inner()))
     })
 }
 
-/// The text of an error in a value of one line, which the parser calls line 1.
-pub(crate) fn problem(error: &serde_json::Error) -> String {
+/// The message of an error in a value of one line, without the line, which the parser calls line 1.
+pub fn line_problem(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at column ")
 }

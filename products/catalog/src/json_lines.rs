@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 use crate::error::{DataError, FieldProblem};
-use crate::fields::{problem, read_fields};
+use crate::fields::{line_problem, read_fields};
 use crate::raw::open_text;
 
 /// The values in a file, which is decompressed if its name ends in `.gz`.
@@ -41,7 +41,7 @@ fn parse<T: DeserializeOwned>(line: &str) -> Result<T, FieldProblem> {
     }
     let mut json = serde_json::Deserializer::from_str(line);
     let value = read_fields(&mut json)?;
-    json.end().map_err(|error| FieldProblem::new("", problem(&error)))?;
+    json.end().map_err(|error| FieldProblem::new("", line_problem(&error)))?;
     Ok(value)
 }
 

@@ -49,7 +49,7 @@ pub use catalog::source_config::SourceConfig;
 pub use catalog::statistics::{CatalogStatistics, Spread};
 pub use digest::{Digest, InvalidDigest, hex};
 pub use error::{DataError, FieldProblem, NoSuchGoal};
-pub use fields::read_fields;
+pub use fields::{line_problem, read_fields};
 pub use generate::{generate, write_generated};
 pub use goal::families::family_members;
 pub use goal::fingerprint::GoalDigests;

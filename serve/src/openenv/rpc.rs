@@ -143,14 +143,11 @@ fn call_tool(app: &App, session: Option<&OpenSession>, params: &Map<String, Valu
         Some(own) => Some(own.clone()),
         None => named_session(app, params)?,
     };
-    let (session, is_new) = match named {
-        Some(session) => (session, false),
-        None => (app.sessions.open(Interface::OpenEnv, Lifetime::Connection)?, true),
+    let call = |session: &OpenSession| tools::call(ToolNames::WebShop, session, name, arguments);
+    let called = match named {
+        Some(session) => call(&session),
+        None => call(&super::open(app)?.session),
     };
-    let called = tools::call(ToolNames::WebShop, &session, name, arguments);
-    if is_new {
-        app.sessions.close(session.id());
-    }
     match called {
         Ok(view) => Ok(tool_result(&view)),
         Err(ToolError::Arguments(message)) => {

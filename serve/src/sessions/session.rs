@@ -302,10 +302,10 @@ impl Stream {
         };
         let (goal, split) = match request {
             GoalRequest::Goal(goal) => {
-                let n_goals = goals.goals().len();
-                let id = u32::try_from(goal).ok().filter(|&id| (id as usize) < n_goals).map(GoalId);
-                let id = id.ok_or(SessionError::NoSuchGoal { goal, n_goals })?;
-                (id, Split::All)
+                let id = i64::try_from(goal).ok().and_then(|number| goals.find(number).ok());
+                let no_such =
+                    || SessionError::NoSuchGoal { goal: goal.to_string(), n_goals: goals.goals().len() };
+                (id.ok_or_else(no_such)?, Split::All)
             }
             GoalRequest::Index { split, index } => {
                 let split = or_default(split);

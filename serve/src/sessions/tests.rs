@@ -65,7 +65,10 @@ fn a_goal_is_chosen_by_number_index_or_seed() {
     assert_eq!(goal(GoalRequest::Seed { split: None, seed: 9 }), Ok((drawn, Split::Train, Some(9))));
     let (n_goals, n_test) = (goals.goals().len(), test.len());
     let beyond = n_goals as u64;
-    assert_eq!(goal(GoalRequest::Goal(beyond)), Err(SessionError::NoSuchGoal { goal: beyond, n_goals }));
+    assert_eq!(
+        goal(GoalRequest::Goal(beyond)),
+        Err(SessionError::NoSuchGoal { goal: beyond.to_string(), n_goals })
+    );
     let index = n_test as u64;
     let no_such = SessionError::NoSuchIndex { split: Split::Test, index, n_goals: n_test };
     assert_eq!(goal(GoalRequest::Index { split, index }), Err(no_such));

@@ -20,10 +20,9 @@ pub(super) fn of_name(sessions: &Sessions, name: &str) -> Result<GoalId, Session
     goals.goal_for_seed(defaults.split, seed).ok_or(SessionError::EmptySplit(defaults.split))
 }
 
-/// The goal with a number. One that is no number, or beyond 64 bits, is beyond all goals as well.
+/// The goal with a number.
 pub(super) fn numbered(sessions: &Sessions, number: &str) -> Result<GoalId, SessionError> {
-    let goal = number.parse().unwrap_or(u64::MAX);
-    let n_goals = sessions.shop().goals().goals().len();
-    let id = u32::try_from(goal).ok().filter(|&id| (id as usize) < n_goals);
-    id.map(GoalId).ok_or(SessionError::NoSuchGoal { goal, n_goals })
+    let goals = sessions.shop().goals();
+    let id = number.parse().ok().and_then(|number| goals.find(number).ok());
+    id.ok_or_else(|| SessionError::NoSuchGoal { goal: number.to_owned(), n_goals: goals.goals().len() })
 }

@@ -8,9 +8,11 @@
 //! The site has no step limit, and the form of an episode has one: it is the server's default, or the number of the
 //! person's actions if there are more.
 //!
-//! Not recorded is who begins at an address in the middle, and who buys nothing.
+//! Not recorded is who begins at an address in the middle, who buys nothing, and who takes more than [`MAX_ACTIONS`] actions.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -26,6 +28,9 @@ const COOKIE: &str = "webshop-visitor";
 /// The largest number of visits that are followed; the oldest make room.
 const MAX_VISITS: usize = 4096;
 
+/// The largest number of actions of a visit that is followed, since each keeps its page.
+const MAX_ACTIONS: usize = 500;
+
 /// The number of a visitor of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Visitor(u64);
@@ -33,6 +38,9 @@ pub(crate) struct Visitor(u64);
 /// Follows visitors and writes their episodes.
 #[derive(Debug)]
 pub(crate) struct Recorder {
+    /// Names this process in cookies, by 64 random bits in hexadecimal: a number of another process, which a browser may still
+    /// have, is that of another visitor. Identifiers of processes do not tell them apart, since in a container each is 1.
+    process: String,
     state: Mutex<State>,
 }
 
@@ -57,13 +65,16 @@ enum Visit {
 impl Recorder {
     /// A recorder that writes episodes with this form of observations and this step limit to a file.
     pub(crate) fn new(file: RecordFile, config: EnvConfig) -> Recorder {
-        Recorder { state: Mutex::new(State { file, config, n_visitors: 0, visits: BTreeMap::new() }) }
+        let process = format!("{:016x}", RandomState::new().hash_one(()));
+        Recorder {
+            process,
+            state: Mutex::new(State { file, config, n_visitors: 0, visits: BTreeMap::new() }),
+        }
     }
 
     /// The visitor whom the cookie of a request names, or a new one with the cookie to set.
     pub(crate) fn visitor(&self, headers: &HeaderMap) -> (Visitor, Option<HeaderValue>) {
-        // Numbers of another process would be those of other visitors.
-        let process = std::process::id();
+        let process = &self.process;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = cookie(headers, process).filter(|visitor| visitor.0 < state.n_visitors) {
             return (known, None);
@@ -126,6 +137,9 @@ impl Visit {
         let Some(at) = states.iter().rposition(|env| env.session().address() == before.address()) else {
             return false;
         };
+        if at + new.len() > MAX_ACTIONS {
+            return false;
+        }
         states.truncate(at + 1);
         actions.truncate(at);
         for action in new {
@@ -155,12 +169,12 @@ fn episode(shop: &Arc<Shop>, config: EnvConfig, goal: GoalId, actions: &[Action]
 }
 
 /// The visitor of this process whom a cookie names.
-fn cookie(headers: &HeaderMap, process: u32) -> Option<Visitor> {
+fn cookie(headers: &HeaderMap, process: &str) -> Option<Visitor> {
     let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let (_, value) = pairs.find(|(name, _)| *name == COOKIE)?;
     let (of, number) = value.split_once('-')?;
-    (of == process.to_string()).then(|| number.parse().ok().map(Visitor)).flatten()
+    (of == process).then(|| number.parse().ok().map(Visitor)).flatten()
 }
 
 #[cfg(test)]
@@ -172,9 +186,9 @@ mod tests {
         let headers = |text: &str| {
             HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_str(text).expect("a header"))])
         };
-        assert_eq!(cookie(&headers("a=b; webshop-visitor=7-3"), 7), Some(Visitor(3)));
+        assert_eq!(cookie(&headers("a=b; webshop-visitor=7-3"), "7"), Some(Visitor(3)));
         for other in ["webshop-visitor=8-3", "webshop-visitor=7", "webshop-visitor=7-x", "visitor=7-3", ""] {
-            assert_eq!(cookie(&headers(other), 7), None, "{other}");
+            assert_eq!(cookie(&headers(other), "7"), None, "{other}");
         }
     }
 }

@@ -27,12 +27,13 @@
 //! ([`product_rate_interval`]).
 //!
 //! Deviations: a design effect below 1, which few products give by chance, counts as 1, so that no interval is
-//! narrower than that of independent goals; a rate of 0 or 1 has no variance, and its design effect is 1, the limit
+//! narrower than that of independent goals, but for rates of products; a rate of 0 or 1 has no variance, and its design effect is 1, the limit
 //! of a rate with a single exception. Results of a sample with fewer than two products say nothing about others:
 //! their interval is the whole range.
 
 use std::collections::BTreeMap;
 
+use crate::seeds::ROUNDING;
 use crate::statistics::{mean, wilson};
 use crate::student::{quantile_975, two_sided_p};
 
@@ -105,6 +106,9 @@ pub fn product_means<'a, C: Ord>(values: &[f64], clusters: &'a [C]) -> (Vec<f64>
 /// // No product succeeds: as four goals would have.
 /// let [low, high] = webshop_evaluation::product_rate_interval(&[0.0; 4]);
 /// assert_eq!((low, (high * 1e3).round()), (0.0, 717.0));
+/// // All have the same rate, whose mean is another in its last bit: as four goals would have, too.
+/// let [low, high] = webshop_evaluation::product_rate_interval(&[0.1; 4]);
+/// assert_eq!(((low * 1e3).round(), (high * 1e3).round()), (4.0, 746.0));
 /// ```
 pub fn product_rate_interval(rates: &[f64]) -> [f64; 2] {
     let m = rates.len();
@@ -113,7 +117,7 @@ pub fn product_rate_interval(rates: &[f64]) -> [f64; 2] {
     }
     let products: Vec<usize> = (0..m).collect();
     let (rate, (variance, _)) = (mean(rates), mean_variance(rates, &products));
-    let n_effective = if variance > 0.0 { rate * (1.0 - rate) / variance } else { m as f64 };
+    let n_effective = if variance > ROUNDING.powi(2) { rate * (1.0 - rate) / variance } else { m as f64 };
     wilson(rate, n_effective, quantile_975(m - 1))
 }
 

@@ -12,7 +12,8 @@
 //!
 //! Times are those of the host's clock until the results are on the host or the device is synchronized: on a
 //! GPU the median of three repetitions after one that is not counted, on the CPU one repetition. Memory is
-//! the peak of the GPU's memory pool, on the CPU the peak resident memory of the process.
+//! the peak of the GPU's memory pool, on the CPU the peak resident memory of the process; beside it stands what
+//! [`DeviceMemory`](webshop_lm::device::DeviceMemory) counts for the GPU backend, as `webshop doctor` does.
 //!
 //! Run on a machine with a GPU, where the result is meaningful:
 //!

@@ -97,6 +97,7 @@ pub(crate) fn measure(options: &Options, shape: KnownShape, report: &mut Report)
         "prefill, tokens/s",
         "decoding, tokens/s",
         "peak GiB",
+        "counted GiB",
     ];
     report.table(&format!("Rollouts, {shape}"), &columns);
     let repetitions = if compute.is_gpu() { ON_GPU } else { ON_CPU };
@@ -113,8 +114,15 @@ pub(crate) fn measure(options: &Options, shape: KnownShape, report: &mut Report)
         rollouts(options, shape, (&engine, None), &options.cpu_batches, ON_CPU, report);
     }
 
-    let columns =
-        ["model", "backend", "sequences × tokens", "forward and backward, tokens/s", "AdamW, ms", "peak GiB"];
+    let columns = [
+        "model",
+        "backend",
+        "sequences × tokens",
+        "forward and backward, tokens/s",
+        "AdamW, ms",
+        "peak GiB",
+        "counted GiB",
+    ];
     report.table(&format!("A training step, {shape}"), &columns);
     let sizes = (options.train_sequences, options.train_length);
     let cells = [shape.to_string(), device_backend(compute).to_owned(), format!("{} × {}", sizes.0, sizes.1)];
@@ -148,12 +156,44 @@ fn rollouts(
         let cells = [shape.to_string(), backend.to_owned(), n_lanes.to_string(), options.prompt.to_string()];
         let measured = reset_peak(compute)
             .and_then(|()| rollout(options, engine, n_lanes, repetitions))
-            .and_then(|[prefill, decoding]| Ok([prefill, decoding, peak(compute)?]));
+            .and_then(|[prefill, decoding]| {
+                Ok([
+                    prefill,
+                    decoding,
+                    peak(compute)?,
+                    counted_rollout(options, engine, n_lanes, repetitions),
+                ])
+            });
         match measured {
             Ok(rest) => report.row(&[&cells[..], &rest].concat()),
             Err(error) => report.failed(&cells, &error),
         }
     }
+}
+
+/// Tokens that a lane has room for: its prompt, the token after it, and those that are decoded.
+fn capacity(options: &Options, repetitions: Repetitions) -> usize {
+    options.prompt + 1 + (repetitions.warm_up + repetitions.counted) * options.n_new
+}
+
+/// What [`rollout`] takes of a GPU by [`DeviceMemory`](webshop_lm::device::DeviceMemory), of which `doctor` makes its
+/// estimates; on the CPU a dash.
+fn counted_rollout(options: &Options, engine: &Engine, n_lanes: usize, repetitions: Repetitions) -> String {
+    let Engine::Device(model) = engine else { return "–".to_owned() };
+    let (memory, capacity) = (model.memory(), capacity(options, repetitions));
+    let cache = (n_lanes * capacity * memory.cached_token()) as u64;
+    let decoding = memory.decoding(n_lanes * options.prompt, n_lanes, capacity);
+    format!("{:.1}", gib(memory.values(model.n_parameters()) + cache + decoding))
+}
+
+/// The same of [`train_on_device`]: the larger of its passes and its step of AdamW.
+fn counted_training(model: &DeviceModel, batches: &[MicroBatch]) -> String {
+    let (memory, n_weights) = (model.memory(), model.n_parameters());
+    let pass = |batch: &MicroBatch| memory.pass(&batch.lengths, batch.targets.len());
+    let passes = batches.iter().map(pass).max().unwrap_or(0);
+    // The masters and two averages, which are made after the passes.
+    let floats = |n_copies: usize| (n_copies * n_weights * size_of::<f32>()) as u64;
+    format!("{:.1}", gib(memory.values(n_weights) + floats(1) + passes.max(floats(3))))
 }
 
 /// Tokens per second of prefilling a prompt in each lane and sampling one token, and of decoding more tokens.
@@ -163,10 +203,9 @@ fn rollout(
     n_lanes: usize,
     repetitions: Repetitions,
 ) -> Result<[String; 2], LmError> {
-    let n_decoded = (repetitions.warm_up + repetitions.counted) * options.n_new;
     let config = GeneratorConfig {
         n_lanes,
-        capacity: options.prompt + 1 + n_decoded,
+        capacity: capacity(options, repetitions),
         sampler: options.sampler,
         seed: Seed(1),
         stop_ids: vec![],
@@ -222,13 +261,13 @@ impl MicroBatch {
     }
 }
 
-/// Tokens per second of forward and backward passes, milliseconds of AdamW, and peak memory, on the GPU
-/// backend.
+/// Tokens per second of forward and backward passes, milliseconds of AdamW, and memory, measured and counted, on the
+/// GPU backend.
 fn train_on_device(
     options: &Options,
     model: &DeviceModel,
     repetitions: Repetitions,
-) -> Result<[String; 3], LmError> {
+) -> Result<[String; 4], LmError> {
     let (compute, length) = (model.compute(), options.train_length);
     reset_peak(Some(compute))?;
     let vocab_size = model.config().vocab_size;
@@ -255,7 +294,8 @@ fn train_on_device(
         compute.synchronize()
     })?;
     let n_tokens = (options.train_sequences * length) as f64;
-    Ok([format!("{:.0}", n_tokens / passes), format!("{:.1}", step * 1e3), peak(Some(compute))?])
+    let rate = format!("{:.0}", n_tokens / passes);
+    Ok([rate, format!("{:.1}", step * 1e3), peak(Some(compute))?, counted_training(model, &batches)])
 }
 
 /// The norm of each gradient and one step of AdamW with the learning rate 0.
@@ -288,7 +328,7 @@ fn update(
 
 /// As [`train_on_device`], on the CPU backend and without AdamW. A micro-batch is one sequence; those of a
 /// wide model run one after the other, those of a small one in parallel, as in the trainer.
-fn train_on_cpu(model: &Qwen2, (n_sequences, length): (usize, usize)) -> Result<[String; 3], LmError> {
+fn train_on_cpu(model: &Qwen2, (n_sequences, length): (usize, usize)) -> Result<[String; 4], LmError> {
     reset_peak(None)?;
     let batch = MicroBatch::new(1, length, model.config().vocab_size);
     let one = |put: &mut dyn FnMut(usize, Vec<f32>)| -> Result<(), LmError> {
@@ -308,5 +348,5 @@ fn train_on_cpu(model: &Qwen2, (n_sequences, length): (usize, usize)) -> Result<
         })
     })?;
     let n_tokens = (n_sequences * length) as f64;
-    Ok([format!("{:.0}", n_tokens / seconds), "–".to_owned(), peak(None)?])
+    Ok([format!("{:.0}", n_tokens / seconds), "–".to_owned(), peak(None)?, "–".to_owned()])
 }

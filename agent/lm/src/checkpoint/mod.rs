@@ -25,6 +25,7 @@ use serde_json::{Map, Value};
 use crate::error::LmError;
 use crate::qwen2::{Qwen2, Qwen2Config};
 
+pub(crate) use crate::checkpoint::companions::{ADDITIONAL_TEMPLATES, jinja_files};
 pub use crate::checkpoint::companions::{Companions, FEW_SHOT};
 pub use crate::checkpoint::stop_tokens::StopTokens;
 pub(crate) use crate::checkpoint::stop_tokens::special_token;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use webshop_env::ENVIRONMENT_ID;
 use webshop_lm::chat::{Message, Role, ToolCall};
-use webshop_products::GoalId;
+use webshop_products::{GoalId, line_problem};
 
 use crate::convert::chat::{Chat, ChatMeta, Format, Outcome};
 use crate::prompt_format::PromptFormat;
@@ -176,8 +176,8 @@ struct Function {
 
 /// Reads a line of any of the formats.
 pub(super) fn read(text: &str) -> Result<Line, String> {
-    let Document { custom_id, messages, metadata } = serde_json::from_str(text)
-        .map_err(|error| error.to_string().replace(" at line 1 column ", " at column "))?;
+    let Document { custom_id, messages, metadata } =
+        serde_json::from_str(text).map_err(|error| line_problem(&error))?;
     let Metadata { mut meta, reward } = metadata;
     meta.goal = meta.goal.or_else(|| goal_in(custom_id.as_deref()?));
     let mut shown = None;

@@ -55,13 +55,19 @@ impl EpisodeFile {
     /// Appends an episode.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written, as on a full disk. The part of it that was written is removed, so that a later episode
+    /// begins on a line of its own.
     pub fn append(&mut self, episode: &Episode) -> Result<(), AgentError> {
         let mut line =
             serde_json::to_vec(episode).expect("episodes hold numbers, texts and lists: valid JSON");
         line.push(b'\n');
+        let write = |error| AgentError::write(&self.path, error);
+        let len = self.file.stream_position().map_err(write)?;
         // A `File` is not buffered: the line survives the program.
-        self.file.write_all(&line).map_err(|error| AgentError::write(&self.path, error))
+        self.file.write_all(&line).map_err(write).inspect_err(|_| {
+            // The first error is the one to return.
+            let _ = self.truncate(len);
+        })
     }
 
     fn locked(self) -> Result<EpisodeFile, AgentError> {

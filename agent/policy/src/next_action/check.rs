@@ -12,6 +12,7 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use webshop_products::line_problem;
 
 use crate::next_action::action::{NextAction, WrittenAction};
 use crate::next_action::counts::ExampleCounts;
@@ -72,8 +73,7 @@ impl Checker {
             Ok(Value::Object(object)) => self.check_object(line, &object),
             Ok(_) => vec![problem("line", "not a JSON object")],
             Err(error) => {
-                let error = error.to_string().replace(" at line 1 column ", " at column ");
-                vec![problem("line", format!("not JSON: {error}"))]
+                vec![problem("line", format!("not JSON: {}", line_problem(&error)))]
             }
         }
     }

@@ -31,7 +31,8 @@ pub const PROMPT_VERSION: &str = "compact-v2";
 /// The most products on a results page.
 pub const MAX_MARKS: usize = 10;
 
-/// The most characters of a description, feature list or attribute page in a prompt.
+/// The most characters of a description, feature list or attribute page in a prompt. Those of generated products are shorter. Of
+/// the original's, experts read all, so that a demonstration may copy what the prompt does not show.
 const DETAIL_CHARS: usize = 400;
 
 /// Opens a turn of the model. Qwen's own marker, so its tokenizers have it as one token.
@@ -190,8 +191,8 @@ impl CompactRenderer {
 }
 
 /// An amount in whole dollars as three digits, `$084`, so that the first differing digit orders two amounts;
-/// each digit is a token. Price limits are multiples of ten dollars below a thousand, so rounding changes no
-/// comparison. Larger amounts are `$999`.
+/// each digit is a token. Larger amounts are `$999`. Price limits are multiples of ten dollars, so only an amount less than
+/// a dollar above its limit compares otherwise: $40.49 and a limit of $40 are both `$040`.
 pub fn dollars(amount: Cents) -> String {
     format!("${:03}", amount.0.div_euclid(100).clamp(0, 999))
 }

@@ -129,12 +129,17 @@ impl ServerError {
         ServerError { message: message.map(str::to_owned), names: names.map(str::to_owned).collect() }
     }
 
-    /// Whether the chat exceeds the model's context: the codes of OpenAI and llama.cpp, and the message of
-    /// vLLM and SGLang.
+    /// Whether the chat exceeds the model's context: the codes of OpenAI and llama.cpp, and the messages of
+    /// vLLM and SGLang, which have others for a prompt alone than for a prompt and its completion.
     pub(super) fn is_context_exceeded(&self) -> bool {
         let is_name =
             |name: &String| matches!(&**name, "context_length_exceeded" | "exceed_context_size_error");
-        let is_message = |message: &String| message.contains("maximum context length");
+        let messages = [
+            "maximum context length",
+            "longer than the maximum model length",
+            "longer than the model's context length",
+        ];
+        let is_message = |message: &String| messages.iter().any(|part| message.contains(part));
         self.names.iter().any(is_name) || self.message.as_ref().is_some_and(is_message)
     }
 }
@@ -204,6 +209,16 @@ mod tests {
         check(
             r#"{"error":{"message":"This model's maximum context length is 5"}}"#,
             Some("This model's maximum context length is 5"),
+            true,
+        );
+        check(
+            r#"{"message":"The decoder prompt (length 9) is longer than the maximum model length of 5."}"#,
+            Some("The decoder prompt (length 9) is longer than the maximum model length of 5."),
+            true,
+        );
+        check(
+            r#"{"message":"The input (9 tokens) is longer than the model's context length (5 tokens)."}"#,
+            Some("The input (9 tokens) is longer than the model's context length (5 tokens)."),
             true,
         );
         check(r#"{"error":{"code":"context_length_exceeded"}}"#, None, true);

@@ -28,7 +28,7 @@ pub struct ResumedEpisodes {
 ///
 /// # Errors
 /// If the file does not exist or is open in another program, or a line is not an episode of the same policy,
-/// settings, shop and tasks.
+/// settings, shop and tasks. The server's address and additional fields of requests are not recorded, and so not compared.
 pub fn resume_file(
     path: &Path,
     policy: &RemotePolicy,

@@ -185,7 +185,7 @@ fn words(products: &[Product], goals: &GoalSet) -> usize {
 }
 
 /// Runs of letters, digits and apostrophes, in lower case.
-fn split_words(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn split_words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)

@@ -13,7 +13,7 @@ use crate::catalog::source_config::SourceConfig;
 use crate::catalog::{Catalog, CatalogMaker};
 use crate::error::{DataError, FieldProblem};
 use crate::goal::GoalKind;
-use crate::goal::make::seeded_goals;
+use crate::goal::make::{check_combinations, seeded_goals};
 use crate::goal::set::GoalSet;
 use crate::raw::{BadRecords, RawData, RawRecord, Skipped, read_files};
 
@@ -120,9 +120,13 @@ impl Reader {
             }
             RawRecord::Instruction(asin, mut entry) => {
                 let makes_goals = config.goals != GoalKind::Human;
-                let is_sold = maker.catalog().find(&asin).is_some();
+                let product = maker.catalog().find(&asin);
+                let is_sold = product.is_some();
                 if config.skips_bad || (makes_goals && is_sold) {
-                    entry.synthetic()?;
+                    let makes_any = entry.synthetic()?.is_some();
+                    if let Some(product) = product.filter(|_| makes_goals && makes_any) {
+                        check_combinations(maker.catalog().get(product))?;
+                    }
                 }
                 maker.describe(&asin, &entry);
                 if makes_goals && is_sold {

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::catalog::Catalog;
 use crate::catalog::product::{Product, ProductIdx};
+use crate::catalog::report::split_words;
 use crate::goal::set::GoalSet;
 use crate::goal::{Goal, GoalStyle};
 
@@ -277,10 +278,8 @@ fn word_types(products: &[Product]) -> (usize, f64) {
     for product in products {
         let values = product.options.iter().flat_map(|group| &group.values);
         for text in values.map(|value| &value.text).chain([&product.title]) {
-            let words =
-                text.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
-            for word in words {
-                *counts.entry(word.to_lowercase()).or_default() += 1;
+            for word in split_words(text) {
+                *counts.entry(word).or_default() += 1;
             }
         }
     }

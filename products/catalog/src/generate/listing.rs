@@ -28,7 +28,7 @@ const JOINED: usize = 30;
 pub(super) struct Listing {
     pub item: RawItem,
     pub synthetic: RawInstruction,
-    /// None, if people's were not asked for.
+    /// Empty if human instructions were not asked for.
     pub human: Vec<RawHumanInstruction>,
 }
 

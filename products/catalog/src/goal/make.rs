@@ -96,11 +96,7 @@ impl Maker<'_> {
         let Some((sentence, attributes)) = entry.synthetic().map_err(problem)? else {
             return Ok(());
         };
-        if n_combinations(self.product).is_none() {
-            let too_many =
-                format!("makes more than {MAX_COMBINATIONS} goals with the options of the product");
-            return Err(problem(FieldProblem::new("instruction", too_many)));
-        }
+        check_combinations(self.product).map_err(problem)?;
         let limit = (self.limit)(0);
         let attributes: Arc<[Arc<str>]> = self.texts.share_all(attributes);
         for options in combinations(self.product) {
@@ -144,6 +140,12 @@ fn synthetic_text(sentence: &str, options: &[WantedOption], limit: PriceLimit) -
     let named: Vec<_> = options.iter().map(named).collect();
     let with = if named.is_empty() { "" } else { " with " };
     format!("{sentence}{with}{}{}", named.join(", and "), limit.text())
+}
+
+/// An error if a synthetic instruction for this product makes more than [`MAX_COMBINATIONS`] goals.
+pub(crate) fn check_combinations(product: &Product) -> Result<(), FieldProblem> {
+    let too_many = || format!("makes more than {MAX_COMBINATIONS} goals with the options of the product");
+    n_combinations(product).map(|_| ()).ok_or_else(|| FieldProblem::new("instruction", too_many()))
 }
 
 /// The number of ways to choose one value per option; `None` above [`MAX_COMBINATIONS`].

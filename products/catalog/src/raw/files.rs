@@ -2,6 +2,7 @@
 //!
 //! The JSON of a file is never held completely, and records beyond a limit take no memory.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -44,16 +45,18 @@ impl RawData {
     fn read(dir: &Path, limit: Option<usize>, bad: &mut BadRecords) -> Result<Self, DataError> {
         let is_checked = bad.are_skipped();
         let mut data = Self::default();
+        let mut known = HashSet::new();
         read_files(dir, limit, bad, |record| {
             match record {
                 RawRecord::Item(item) => {
                     if is_checked && ProductId::of_record(&item.asin).is_some() {
                         item.price()?;
                     }
+                    known.insert(item.asin.clone());
                     data.items.push(item);
                 }
                 RawRecord::Malformed(asin, problem) => {
-                    if data.items.iter().all(|item| item.asin != asin) {
+                    if !known.contains(&asin) {
                         return Err(problem);
                     }
                 }
@@ -76,8 +79,8 @@ impl RawData {
     }
 
     /// Writes `items_shuffle.json`, `items_ins_v2.json` and `items_human_ins.json` into `dir`, one record a
-    /// line, and creates `dir` if necessary. Existing files are an error. Incomplete files keep the suffix
-    /// `.partial`.
+    /// line, and creates `dir` if necessary. Existing files are an error. The names of incomplete
+    /// files begin with [`PARTIAL`](crate::atomic::PARTIAL).
     pub fn write_dir(&self, dir: &Path) -> Result<(), DataError> {
         let mut writer = DirWriter::create(dir)?;
         self.items.iter().try_for_each(|item| writer.item(item))?;

@@ -63,7 +63,7 @@ fn parse_all<T>(
     let mut fill = |batch: &mut Vec<Record<T>>| {
         while batch.len() < BATCH {
             let Some((key, json)) = elements.next()? else { return Ok(false) };
-            if key.is_none() && n_left == 0 {
+            if n_left == 0 {
                 serde_json::from_slice::<IgnoredAny>(json)?;
             } else {
                 n_left = n_left.saturating_sub(1);

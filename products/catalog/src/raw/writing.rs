@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{HUMAN, INSTRUCTIONS, ITEMS, RawHumanInstruction, RawInstruction, RawItem, io_error};
+use crate::atomic::PARTIAL;
 use crate::error::DataError;
 
-/// The three files of a folder, each with the suffix `.partial` until all are complete.
+/// The three files of a folder, each with the prefix [`PARTIAL`] until all are complete.
 pub(crate) struct DirWriter {
     items: RecordFile,
     instructions: RecordFile,
@@ -52,7 +53,16 @@ impl DirWriter {
 
     /// Completes the files and gives them their final names.
     pub(crate) fn finish(self) -> Result<(), DataError> {
-        [self.items, self.instructions, self.human].into_iter().try_for_each(RecordFile::finish)
+        let files = [self.items, self.instructions, self.human];
+        let mut complete = Vec::with_capacity(files.len());
+        for RecordFile { path, partial, records } in files {
+            let sync = |mut out: BufWriter<File>| out.flush().and_then(|()| out.get_ref().sync_all());
+            records.finish().and_then(sync).map_err(io_error("write", &partial))?;
+            complete.push((partial, path));
+        }
+        complete
+            .iter()
+            .try_for_each(|(partial, path)| fs::rename(partial, path).map_err(io_error("create", path)))
     }
 }
 
@@ -67,7 +77,8 @@ impl RecordFile {
         path: PathBuf,
         begin: impl FnOnce(BufWriter<File>) -> io::Result<RecordWriter<BufWriter<File>>>,
     ) -> Result<Self, DataError> {
-        let partial = path.with_extension("json.partial");
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let partial = path.with_file_name(format!("{PARTIAL}{name}"));
         let file = File::create(&partial).map_err(io_error("create", &partial))?;
         let records = begin(BufWriter::new(file)).map_err(io_error("write", &partial))?;
         Ok(Self { path, partial, records })
@@ -75,12 +86,6 @@ impl RecordFile {
 
     fn add(&mut self, key: Option<&str>, record: &impl Serialize) -> Result<(), DataError> {
         self.records.add(key, record).map_err(io_error("write", &self.partial))
-    }
-
-    fn finish(self) -> Result<(), DataError> {
-        let Self { path, partial, records } = self;
-        records.finish().and_then(|mut out| out.flush()).map_err(io_error("write", &partial))?;
-        fs::rename(&partial, &path).map_err(io_error("create", &path))
     }
 }
 

@@ -109,7 +109,7 @@ pub struct WarmStartConfig {
     pub warmup_steps: u64,
     /// How the learning rate ends.
     pub decay: Decay,
-    /// Who demonstrates whole episodes. Single steps are by the experts of `two-habits`.
+    /// Who demonstrates. In the chat formats of Shop-R1, single steps are by the experts of `two-habits` whatever is said here.
     pub demonstrations: DemonstrationKind,
     /// Share of the cloning steps, the last ones, whose demonstrations all have reward 1 (filtered cloning), in 0..=1.
     /// Above 0, so have the demonstrations of `rl.demonstration_share`.
@@ -117,7 +117,7 @@ pub struct WarmStartConfig {
     /// Weight of the negative log-likelihood of instruction and page tokens in cloning, beside 1 for the agent's.
     pub page_weight: f64,
     /// `browsing`: share of a batch that is reading tasks instead of demonstrations, in 0..=1: episodes in which the
-    /// thoughts have a loss and the actions have none. Prompt format `compact` only.
+    /// thoughts have a loss and the actions have none. Prompt formats `compact` and `text`.
     pub reading_task_share: f64,
     /// `browsing`: the habits of the expert, each a key of this section. With
     /// [`by_lowest_price`](BrowsingHabits::by_lowest_price) the format `compact` must show both ends of a range

@@ -1,6 +1,7 @@
 //! Checks the ranges of a configuration before any work begins, and warns about unusual values.
 
 use webshop_agent::PromptFormat;
+use webshop_agent::compact::MAX_MARKS;
 use webshop_agent::next_action::FormatMode;
 use webshop_env::Compat;
 
@@ -72,6 +73,7 @@ impl Config {
 
     fn validate_prompt(&self) -> Result<()> {
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
+        at_most("prompt.results_shown", self.prompt.results_shown, MAX_MARKS)?;
         let by_lowest = self.warm_start.habits.by_lowest_price;
         let shows_lowest = self.prompt.price_ranges || self.prompt.format != PromptFormat::Compact;
         let shown = "false unless `prompt.price_ranges` is true, since the format `compact` shows the highest price alone";

@@ -5,7 +5,7 @@
 //! "DAPO: An Open-Source LLM Reinforcement Learning System at Scale", arXiv 2503.14476, section 3.1.
 //!
 //! ```text
-//! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G episodes of a goal; `Segment::advantage`
+//! A_i = (r_i − mean r) / (std r + 1e-6)                 over the G episodes of a goal; std over G − 1
 //! ρ_t = exp(lp_t − old_t)
 //! L = −mean_b [ mean_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A ) − k · mean_t KL_t ]
 //! ```

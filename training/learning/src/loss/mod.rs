@@ -158,9 +158,14 @@ fn share_of(loss: &'static str, batch: &[Scored]) -> Result<f64> {
         return Err(empty(loss));
     }
     for (index, scored) in batch.iter().enumerate() {
-        let values = scored.turns.iter().flat_map(|turn| turn.v_next.into_iter().chain([turn.value]));
-        if !values.chain([scored.reward, scored.v_star]).all(f64::is_finite) {
-            let problem = format!("episode {index} has reward {} and V* {}", scored.reward, scored.v_star);
+        let turns = scored.turns.iter().zip(1..).flat_map(|(turn, number)| {
+            let v_next = turn.v_next.map(|value| (format!("V* after turn {number}"), value));
+            v_next.into_iter().chain([(format!("the critic's value of turn {number}"), turn.value)])
+        });
+        let mut values =
+            [("reward".to_owned(), scored.reward), ("V*".to_owned(), scored.v_star)].into_iter().chain(turns);
+        if let Some((name, value)) = values.find(|(_, value)| !value.is_finite()) {
+            let problem = format!("episode {index}: {name} is {value}");
             return Err(TrainingError::InvalidBatch { loss, problem });
         }
     }

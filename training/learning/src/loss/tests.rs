@@ -277,7 +277,7 @@ fn unusable_batches_are_errors() {
     for loss_fn in all() {
         assert!(loss_fn.prepare(&[]).is_err());
         let error = loss_fn.prepare(&scored(&[(1.0, 0.5), (f64::NAN, 0.5)])).unwrap_err().to_string();
-        let expected = format!("loss `{}`: episode 1 has reward NaN and V* 0.5", loss_fn.name());
+        let expected = format!("loss `{}`: episode 1: reward is NaN", loss_fn.name());
         assert_eq!(error, expected);
         let one = tensor(&[-1.0]);
         let log_probs = LogProbs { policy: one.clone(), reference: one.clone(), behaviour: one };

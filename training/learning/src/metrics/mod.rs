@@ -128,7 +128,7 @@ metrics! {
     TrainOutsideReference = "train/outside_reference",
     /// Learning rate of the step.
     TrainLr = "train/lr",
-    /// Steps so far that were skipped because the rewards had no signal.
+    /// Batches so far whose rewards gave no signal. Nothing is learned from them, but demonstrations beside them are.
     TrainSkippedNoSignal = "train/skipped_no_signal",
     /// Steps so far that were skipped because a gradient was not finite.
     TrainSkippedNonFinite = "train/skipped_non_finite",

@@ -2,8 +2,8 @@
 //!
 //! [`branch_run`] copies the folder of a warm start ([`crate::trainer::warm_up`]) with its last checkpoint
 //! under another configuration. When resumed, the copy has the bytes of a run of that configuration from the
-//! start, since a warm start does not read `[rl]` and `[value]`. [`is_read_by_warm_start`] decides which keys
-//! may differ. Nothing is trained here.
+//! start, since a warm start reads next to nothing of `[rl]` and `[value]`. [`warm_start_differences`] decides which
+//! keys may differ. Nothing is trained here.
 
 use std::fs;
 use std::path::Path;
@@ -20,10 +20,11 @@ const NOT_COPIED: [&str; 4] = [CONFIG, "summary.json", CHECKPOINTS, LOCK];
 const CHECKPOINTS: &str = "checkpoints";
 
 /// Whether the warm start, or an evaluation during it, depends on the value of this full dotted key. Unknown
-/// keys count as read.
-pub(crate) fn is_read_by_warm_start(key: &str) -> bool {
+/// keys count as read. `samples`: whether it samples episodes to be finished by the expert (`warm_start.dagger_share`).
+fn is_read_by_warm_start(key: &str, samples: bool) -> bool {
     let (section, _) = key.split_once('.').unwrap_or((key, ""));
     match section {
+        "rl" if samples && ["rl.temperature", "rl.top_p"].contains(&key) => true,
         // The gradient of cloning is summed over micro-batches, which decides its rounding.
         "rl" => key == "rl.micro_batch_tokens",
         "value" | "checkpoint" | "judgement" => false,
@@ -37,7 +38,8 @@ pub(crate) fn is_read_by_warm_start(key: &str) -> bool {
 
 /// The differences between two configurations that change the warm start.
 pub(crate) fn warm_start_differences(one: &Config, other: &Config) -> Vec<KeyDifference> {
-    one.differences(other).into_iter().filter(|found| is_read_by_warm_start(&found.key)).collect()
+    let samples = [one, other].iter().any(|config| config.warm_start.dagger_share > 0.0);
+    one.differences(other).into_iter().filter(|found| is_read_by_warm_start(&found.key, samples)).collect()
 }
 
 /// Creates the folder `root` of a run of `config` that continues after the finished warm start `from`. If the
@@ -88,13 +90,28 @@ mod tests {
     fn keys_that_only_rl_reads_may_differ() {
         for key in ["rl.loss.kind", "value.samples", "evaluation.every", "judgement.shops", "checkpoint.keep"]
         {
-            assert!(!is_read_by_warm_start(key), "{key}");
+            assert!(!is_read_by_warm_start(key, true), "{key}");
         }
         for key in
             ["seed", "rl.micro_batch_tokens", "warm_start.lr", "optimizer.betas", "shop_r1.mix", "new.key"]
         {
-            assert!(is_read_by_warm_start(key), "{key}");
+            assert!(is_read_by_warm_start(key, false), "{key}");
         }
+    }
+
+    #[test]
+    fn the_temperature_may_differ_unless_the_warm_start_samples() {
+        let config = |dagger_share: f64, temperature: f64| {
+            let mut config = Config::default();
+            config.warm_start.dagger_share = dagger_share;
+            config.rl.temperature = temperature;
+            config
+        };
+        let keys = |share: f64| -> Vec<String> {
+            let found = warm_start_differences(&config(share, 1.0), &config(share, 0.9));
+            found.into_iter().map(|difference| difference.key).collect()
+        };
+        assert_eq!((keys(0.0), keys(0.5)), (vec![], vec!["rl.temperature".to_owned()]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The reference policy: its weights, the goals of RL, and V* of the goals drawn so far.
 //!
 //! V* of a goal is estimated when RL draws the goal for the first time, from rollouts with coordinates of
-//! their own, so its value does not depend on when that happens. A resumed run reads the values back
+//! their own, so its value does not depend on when that happens, unless `value.adaptive` changes the number of rollouts. A resumed run reads the values back
 //! (`value_cache`) and is charged the same tokens; with a cache of several runs (`value.cache`) it is charged their seconds, too.
 
 use std::collections::BTreeSet;

@@ -9,6 +9,8 @@
 
 use std::ops::Range;
 
+use webshop_evaluation::mean;
+
 use crate::config::RlConfig;
 use crate::data::demonstrations::cloning_gradient;
 use crate::data::task_set::TaskId;
@@ -358,11 +360,6 @@ impl<'a> Rl<'_, 'a> {
         self.trainer.maybe_evaluate(Phase::Learn, self.step(), total, Some(reference))?;
         self.trainer.maybe_save_or_stop()
     }
-}
-
-/// The mean of `numbers`; 0 for none.
-fn mean(numbers: &[f64]) -> f64 {
-    numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Rollouts that are single completions at steps of demonstrations: Shop-R1.
 //!
 //! The RL loop is unchanged: a single-step example replaces the goal, one completion replaces the episode,
-//! and the Shop-R1 reward replaces the shop's reward. Losses that need V* always train on the first drawn
-//! step of a goal, because V* is estimated for that step only. Other losses draw a new step of the goal in
-//! each RL step that draws the goal. The self-certainty of a rationale is computed from the sampler's own logits.
+//! and the Shop-R1 reward replaces the shop's reward. Losses that need V*, and runs that choose goals by the spread of
+//! their rewards, always train on the first drawn step of a goal, because V* and spread are of that step only. Others draw a new step
+//! of the goal in each RL step that draws the goal. The self-certainty of a rationale is computed from the sampler's own logits.
 //!
 //! Paper: Shop-R1 (arXiv 2507.17842, section 3), which is GRPO on these completions after cloning of the same
 //! steps. Deviations:
@@ -72,8 +72,9 @@ impl TaskSource for SingleStep<'_> {
     ) -> Result<Rollouts> {
         let RolloutRequest { step, goals, network, reference } = *request;
         let completer = self.completer()?;
-        // V* is known of the first drawn step only.
-        let round = if self.ex.needs_values() { 0 } else { step };
+        // V* and spread are known of the first drawn step only.
+        let is_first = self.ex.needs_values() || self.ex.chooses_by_spread();
+        let round = if is_first { 0 } else { step };
         let mut drawn = steps_of(self.ex, &self.tasks).of(&completer.format, goals, round, step)?;
         let began = progress.clock.seconds();
         let group_size = self.ex.config.rl.group_size;

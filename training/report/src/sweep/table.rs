@@ -151,8 +151,10 @@ pub(super) fn seconds_table(arms: &[ArmOutcome]) -> Table {
     };
     let then =
         [("success", Metric::EvalSuccessRate), ("exact action", Metric::EvalExactAction)].map(results_at_end);
-    let then: Vec<_> =
-        then.into_iter().filter(|(_, of_arms)| of_arms.iter().any(|runs| !runs.is_empty())).collect();
+    // Arms of cloning alone have no training run, and so no time when the shortest ended.
+    let is_reached =
+        |of_arms: &[Vec<f64>]| shortest.is_finite() && of_arms.iter().any(|runs| !runs.is_empty());
+    let then: Vec<_> = then.into_iter().filter(|(_, of_arms)| is_reached(of_arms)).collect();
     let head = ["arm".into(), "seconds".into()]
         .into_iter()
         .chain(then.iter().map(|(name, _)| format!("{name} after {shortest:.0} s, %")));

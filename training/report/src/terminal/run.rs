@@ -132,8 +132,10 @@ impl RunView {
         let curve_height =
             (room / n_rows).saturating_sub(FRAME_HEIGHT).clamp(MIN_CURVE_HEIGHT, MAX_CURVE_HEIGHT);
         for row in charts.chunks(n_columns).take(n_rows) {
-            let drawn: Vec<Vec<String>> =
-                row.iter().map(|chart| chart.draw(width / n_columns - 2, curve_height, paint)).collect();
+            let drawn: Vec<Vec<String>> = row
+                .iter()
+                .map(|chart| chart.draw((width / n_columns).saturating_sub(2), curve_height, paint))
+                .collect();
             for line in 0..curve_height + FRAME_HEIGHT {
                 let cells: Vec<&str> = drawn.iter().map(|chart| chart[line].as_str()).collect();
                 lines.push(cells.join("  ").trim_end().to_owned());
@@ -184,7 +186,9 @@ impl Chart {
         let last = last.unwrap_or_default();
         let title = fitted(name, width.saturating_sub(AXIS_WIDTH + last.len() + 2));
         let mut lines = vec![format!("{}{title}  {}", " ".repeat(AXIS_WIDTH), paint.strong(&last))];
-        for (row, curve) in plot(curve, x, y, width - AXIS_WIDTH, height).iter().enumerate() {
+        for (row, curve) in
+            plot(curve, x, y, width.saturating_sub(AXIS_WIDTH).max(1), height).iter().enumerate()
+        {
             let label = match row {
                 0 => format_value(y[1]),
                 _ if row + 1 == height => format_value(y[0]),

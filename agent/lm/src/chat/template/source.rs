@@ -6,12 +6,11 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::chat::template::DEFAULT;
-use crate::checkpoint::{invalid, read_json, special_token, unreadable};
+use crate::checkpoint::{ADDITIONAL_TEMPLATES, invalid, jinja_files, read_json, special_token, unreadable};
 use crate::error::LmError;
 
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 const TEMPLATE: &str = "chat_template.jinja";
-const ADDITIONAL: &str = "additional_chat_templates";
 
 /// Names and sources of the templates, and the special tokens.
 type Sources = (Vec<(String, String)>, Map<String, Value>);
@@ -45,18 +44,9 @@ fn files(folder: &Path) -> Result<Vec<(String, String)>, LmError> {
     if path.exists() {
         sources.push((DEFAULT.to_owned(), text(&path)?));
     }
-    let additional = folder.join(ADDITIONAL);
-    if additional.is_dir() {
-        let failed = |error: std::io::Error| unreadable(&additional, error);
-        let mut paths = Vec::new();
-        for entry in fs::read_dir(&additional).map_err(failed)? {
-            paths.push(entry.map_err(failed)?.path());
-        }
-        paths.sort();
-        for path in paths.iter().filter(|path| path.extension().is_some_and(|kind| kind == "jinja")) {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            sources.push((name, text(path)?));
-        }
+    for path in jinja_files(&folder.join(ADDITIONAL_TEMPLATES))? {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        sources.push((name, text(&path)?));
     }
     Ok(sources)
 }

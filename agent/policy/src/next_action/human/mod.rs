@@ -25,7 +25,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use webshop_env::{Action, Compat, Shop};
-use webshop_products::{Digest, GoalId, Split};
+use webshop_products::{Digest, GoalId, Split, line_problem};
 
 use crate::convert::{self, Format, Importer};
 use crate::error::AgentError;
@@ -216,7 +216,7 @@ fn values(text: &str) -> Result<Vec<(usize, Value)>, AgentError> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let value = |(at, line): (usize, &str)| match serde_json::from_str(line) {
         Ok(value) => Ok((at + 1, value)),
-        Err(error) => Err(AgentError::Line { line: at + 1, reason: in_line(&error.to_string()) }),
+        Err(error) => Err(AgentError::Line { line: at + 1, reason: line_problem(&error) }),
     };
     lines.map(value).collect()
 }
@@ -227,9 +227,4 @@ fn typed<T: DeserializeOwned>(values: Vec<(usize, Value)>) -> Result<Vec<(usize,
         Err(error) => Err(AgentError::Line { line, reason: error.to_string() }),
     };
     values.into_iter().map(typed).collect()
-}
-
-/// The error message of a single line, without the line number that the parser gives it.
-fn in_line(problem: &str) -> String {
-    problem.replace(" at line 1 column ", " at column ")
 }

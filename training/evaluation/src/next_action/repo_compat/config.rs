@@ -95,7 +95,8 @@ impl Default for RepoConfig {
 }
 
 impl RepoConfig {
-    /// Checks the range of every value.
+    /// Checks the range of every value that [`RewardConfig`] has, too. Those of the other keys are taken as they are, as in the
+    /// repository.
     ///
     /// # Errors
     /// [`crate::EvaluationError::InvalidValue`], with the name that the key has in [`RewardConfig`].
