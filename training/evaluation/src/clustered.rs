@@ -33,8 +33,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::seeds::ROUNDING;
-use crate::statistics::{mean, wilson};
+use crate::statistics::{ROUNDING, mean, wilson};
 use crate::student::{quantile_975, two_sided_p};
 
 /// The interval of the mean of `values`, which are in 0..=1; `clusters[i]` names the product of value `i`. It is cut at

@@ -7,11 +7,8 @@
 //! nothing of further runs.
 
 use crate::clustered::Difference;
-use crate::statistics::mean;
+use crate::statistics::{ROUNDING, mean};
 use crate::student::quantile_975;
-
-/// The largest deviation of equal shares from their mean that rounding makes.
-pub(crate) const ROUNDING: f64 = 1e-12;
 
 /// The t interval of the mean of `values`, one of each seed; `None` for fewer than two, and if all are equal.
 ///

@@ -100,6 +100,9 @@ fn draws(n: usize, seed: Seed, coordinates: &[u64]) -> Vec<usize> {
     (0..n).map(|_| ((u64::from(rng.next_u32()) * n as u64) >> 32) as usize).collect()
 }
 
+/// The largest deviation of equal shares from their mean that rounding makes.
+pub(crate) const ROUNDING: f64 = 1e-12;
+
 /// The arithmetic mean; 0 for no values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
