@@ -192,7 +192,7 @@ fn a_server_that_cannot_run_says_why() {
     let of_origin = message(&["--allow-origin", "app.example"]);
     assert!(of_origin.contains("not an origin, such as `https://app.example`"), "{of_origin}");
     let of_idle = message(&["--port", "0", "--idle-seconds", "0"]);
-    assert!(of_idle.contains("`--idle-seconds` must be above 0"), "{of_idle}");
+    assert!(of_idle.contains("'--idle-seconds <S>': must be above 0"), "{of_idle}");
     let of_replay = message(&["--port", "0", "--replay", "missing.jsonl"]);
     assert!(of_replay.contains("cannot open `missing.jsonl`"), "{of_replay}");
     let bad = dir.path().join("bad.jsonl");
