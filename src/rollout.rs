@@ -104,6 +104,10 @@ pub(crate) fn run(mut args: RolloutArgs) -> anyhow::Result<ExitCode> {
     if args.checkpoint.is_some() && args.policy != PolicyName::Lm {
         bail!("`--checkpoint` needs `--policy lm`");
     }
+    let has_model = matches!(args.policy, PolicyName::Lm | PolicyName::Remote);
+    if let Some(flag) = args.episodes.generation.given().filter(|_| !has_model) {
+        bail!("`{flag}` is of language models, and needs `--policy lm` or `--policy remote`");
+    }
     let out = args.out.as_deref();
     if let Some(path) = out.filter(|path| !args.remote.resume && path.exists()) {
         let remedy = match args.policy {

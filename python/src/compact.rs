@@ -9,17 +9,21 @@ use webshop_agent::compact::{
 };
 use webshop_env::{Action, Compat, NoopReason, Page};
 
-/// A renderer that shows this many products of a results page, and with `price_ranges` both ends of a price that is a range.
+/// A renderer that shows this much of a page.
 ///
 /// # Errors
-/// `ValueError`, if the products are not 1 to 10.
-pub(crate) fn renderer(results_shown: usize, price_ranges: bool) -> PyResult<CompactRenderer> {
+/// `ValueError`, if the products of a results page are not 1 to 10, or no character of a page of details is shown.
+pub(crate) fn renderer(config: PromptConfig) -> PyResult<CompactRenderer> {
+    let PromptConfig { results_shown, detail_chars, .. } = config;
     if !(1..=MAX_MARKS).contains(&results_shown) {
         return Err(value_error(format!(
             "`results_shown` is {results_shown}; a page of results shows 1 to {MAX_MARKS} products"
         )));
     }
-    Ok(CompactRenderer::new(PromptConfig { results_shown, price_ranges }))
+    if detail_chars == 0 {
+        return Err(value_error("`detail_chars` is 0; of a page of details at least 1 character is shown"));
+    }
+    Ok(CompactRenderer::new(config))
 }
 
 /// The text that a page adds to the context, with the token that opens the agent's turn.
@@ -35,9 +39,10 @@ pub(crate) fn action_of(completion: &str, page: &Page, rules: Compat) -> String 
 /// The prompt of one episode in the format `compact`, page by page.
 ///
 /// results_shown: products of a results page that are shown, 1 to 10. price_ranges: whether a price that is a range is
-/// shown by both ends; else by the highest alone. Both are as the agent was trained (`[prompt]` of its `config.toml`).
+/// shown by both ends; else by the highest alone. detail_chars: the most characters of a description, feature list or
+/// attribute page, at least 1. All are as the agent was trained (`[prompt]` of its `config.toml`).
 /// `version` is the layout's. It keeps what the context already holds, so that it must see every page of an episode
-/// once, in order, from the first one. Pickles as its state. Raises ValueError for another number of products.
+/// once, in order, from the first one. Pickles as its state. Raises ValueError for other numbers.
 #[pyclass(module = "webshop")]
 #[derive(Clone)]
 pub(crate) struct CompactPrompt {
@@ -52,9 +57,9 @@ impl CompactPrompt {
     const version: &'static str = PROMPT_VERSION;
 
     #[new]
-    #[pyo3(signature = (*, results_shown=5, price_ranges=false))]
-    fn new(results_shown: usize, price_ranges: bool) -> PyResult<Self> {
-        Ok(CompactPrompt { renderer: renderer(results_shown, price_ranges)? })
+    #[pyo3(signature = (*, results_shown=5, price_ranges=false, detail_chars=400))]
+    fn new(results_shown: usize, price_ranges: bool, detail_chars: usize) -> PyResult<Self> {
+        Ok(CompactPrompt { renderer: renderer(PromptConfig { results_shown, price_ranges, detail_chars })? })
     }
 
     /// The text that the session's page adds to the context, up to and including `<|im_start|>`.

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Arc;
-use webshop_agent::compact::CompactRenderer;
+use webshop_agent::compact::{CompactRenderer, PromptConfig};
 use webshop_env::{Action, ObservationMode, VecEnv};
 use webshop_products::GoalId;
 
@@ -22,7 +22,8 @@ type Columns<'py> =
 /// n lanes, each an episode; they begin at goal 0.
 ///
 /// observation: as of `Session.observe`, or "compact": prompts of the format, whose pages of results show
-/// `results_shown` products, with both ends of a price that is a range if `price_ranges`, and actions are completions.
+/// `results_shown` products, with both ends of a price that is a range if `price_ranges`, and whose pages of details show
+/// `detail_chars` characters, and actions are completions.
 /// threads: 0 for one a core. Raises ValueError for another observation, and for a shop without goals.
 #[pyclass(module = "webshop._native")]
 pub(crate) struct Lanes {
@@ -109,7 +110,9 @@ impl Lanes {
 #[pymethods]
 impl Lanes {
     #[new]
-    #[pyo3(signature = (shop, n, *, max_steps=15, observation="text", results_shown=5, price_ranges=false, threads=0))]
+    #[pyo3(signature = (
+        shop, n, *, max_steps=15, observation="text", results_shown=5, price_ranges=false, detail_chars=400, threads=0
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         py: Python<'_>,
@@ -119,13 +122,14 @@ impl Lanes {
         observation: &str,
         results_shown: usize,
         price_ranges: bool,
+        detail_chars: usize,
         threads: usize,
     ) -> PyResult<Self> {
         let shop = Arc::clone(&shop.get().inner);
         let first = goal_id(&shop, 0)?;
         let (observation, prompts) = match observation {
             "compact" => {
-                let start = renderer(results_shown, price_ranges)?;
+                let start = renderer(PromptConfig { results_shown, price_ranges, detail_chars })?;
                 (ObservationMode::Text, Some((start.clone(), vec![start; n])))
             }
             other => (observation_mode(other)?, None),

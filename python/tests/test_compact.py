@@ -78,6 +78,23 @@ def test_a_range_of_prices_is_shown_by_both_ends_if_wanted(shop: webshop.Shop) -
     assert highest == re.sub(r"\$\d{3} (?=\$\d{3})", "", both)
 
 
+def test_a_page_of_details_is_shown_up_to_a_number_of_characters(shop: webshop.Shop) -> None:
+    goal = shop.goals()[0]
+    instruction = webshop.Session(shop, goal).instruction
+    shown = {}
+    for detail_chars in (1, 20, 400):
+        keywords = {"shop": shop, "observation": "compact", "detail_chars": detail_chars}
+        env, envs = webshop.WebShopEnv(**keywords), webshop.WebShopVectorEnv(1, **keywords)
+        env.reset(options={"goal": goal})
+        envs.reset(options={"goals": [goal]})
+        for action in (f"search[{instruction}]", "click[<|1|>]", "click[features]"):
+            text = env.step(action)[0]
+            assert envs.step([action])[0] == (text,)
+        shown[detail_chars] = text.removesuffix("<|im_start|>").removeprefix(" ")
+    assert len(shown[1]) == 1 and 20 < len(shown[400]) < 400
+    assert shown[20] == shown[400][:20].rstrip() and shown[1] == shown[400][0]
+
+
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 def test_lanes_show_what_single_environments_show(shop: webshop.Shop, mode: str) -> None:
     goals = shop.goals("test")[:4]
@@ -105,3 +122,5 @@ def test_it_is_registered() -> None:
     assert env.reset(seed=1)[0].endswith("<|im_start|>")
     with pytest.raises(ValueError, match="`results_shown` is 11; a page of results shows 1 to 10"):
         webshop.WebShopEnv(observation="compact", results_shown=11)
+    with pytest.raises(ValueError, match="`detail_chars` is 0; of a page of details at least 1 character"):
+        webshop.WebShopEnv(observation="compact", detail_chars=0)

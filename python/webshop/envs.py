@@ -60,6 +60,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         max_steps: actions after which an episode is truncated.
         results_shown: products that the observation "compact" shows of a page of results, 1 to 10.
         price_ranges: whether it shows both ends of a price that is a range; else the highest alone.
+        detail_chars: the most characters that it shows of a description, feature list or attribute page, at least 1.
         render_mode: None or "ansi", the page with its clickable pieces marked.
         **arguments: keywords of `Shop`.
 
@@ -80,6 +81,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         max_steps: int = 15,
         results_shown: int = 5,
         price_ranges: bool = False,
+        detail_chars: int = 400,
         render_mode: Literal["ansi"] | None = None,
         **arguments: Any,
     ) -> None:
@@ -93,7 +95,9 @@ class WebShopEnv(gymnasium.Env[str, str]):
         self.action_space = Unicode()
         self.observation_space = Unicode()
         self._session: Session | None = None
-        self._start = CompactPrompt(results_shown=results_shown, price_ranges=price_ranges)
+        self._start = CompactPrompt(
+            results_shown=results_shown, price_ranges=price_ranges, detail_chars=detail_chars
+        )
         self._prompt = self._start
 
     @property

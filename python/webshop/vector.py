@@ -41,6 +41,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         max_steps: actions after which an episode is truncated.
         results_shown: products that the observation "compact" shows of a page of results, 1 to 10.
         price_ranges: whether it shows both ends of a price that is a range; else the highest alone.
+        detail_chars: the most characters that it shows of a description, feature list or attribute page, at least 1.
         autoreset_mode: what follows the end of an episode. NEXT_STEP: the next action begins another one. SAME_STEP: the
             same step begins it; infos hold `final_obs` and `final_info`. DISABLED: nothing; the lane passes its turns,
             with reward 0, until it is reset.
@@ -64,6 +65,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         max_steps: int = 15,
         results_shown: int = 5,
         price_ranges: bool = False,
+        detail_chars: int = 400,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int = 0,
         render_mode: Literal["ansi"] | None = None,
@@ -90,6 +92,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
             observation=observation,
             results_shown=results_shown,
             price_ranges=price_ranges,
+            detail_chars=detail_chars,
             threads=threads,
         )
         self._draws: list[np.random.Generator | None] = [None] * num_envs

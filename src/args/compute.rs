@@ -46,6 +46,11 @@ impl ComputeArgs {
         text
     }
 
+    /// One of these flags that is given with another value than its default.
+    pub(crate) fn given(&self) -> Option<String> {
+        self.flags().split_whitespace().next().map(str::to_owned)
+    }
+
     /// The backend to estimate memory for. A GPU is not needed: one that cannot be opened has an unknown memory, and the reason
     /// is the second result.
     pub(crate) fn backend(&self) -> anyhow::Result<(Backend, Option<String>)> {

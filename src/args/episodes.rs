@@ -103,6 +103,21 @@ impl GenerationArgs {
     pub(crate) fn options(&self) -> GenerationOptions {
         GenerationOptions { constrained: self.constrained, ..self.sampling.options(self.prompt_format) }
     }
+
+    /// One of these flags that is given with another value than its default.
+    pub(crate) fn given(&self) -> Option<String> {
+        let SamplingArgs { temperature, top_p, max_context, max_turn_tokens } = &self.sampling;
+        let flags = [
+            ("--prompt-format", self.prompt_format.is_some()),
+            ("--temperature", temperature.is_some()),
+            ("--top-p", top_p.is_some()),
+            ("--max-context", max_context.is_some()),
+            ("--max-turn-tokens", max_turn_tokens.is_some()),
+            ("--constrained", self.constrained),
+        ];
+        let given = flags.into_iter().find(|(_, is_given)| *is_given);
+        given.map(|(flag, _)| flag.to_owned()).or_else(|| self.compute.given())
+    }
 }
 
 impl SamplingArgs {

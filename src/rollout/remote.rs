@@ -50,6 +50,9 @@ impl RemoteArgs {
             !generation.constrained,
             "decoding cannot be constrained behind a server; leave out `--constrained`"
         );
+        if let Some(flag) = generation.compute.given() {
+            bail!("a model behind a server runs where the server does; leave out `{flag}`");
+        }
         let url = endpoint.url().to_owned();
         let config = RemoteConfig {
             request: requests,

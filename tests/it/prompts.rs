@@ -21,7 +21,7 @@ use webshop_products::{
     Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Purpose, RawData, Seed, Split,
 };
 
-const PROMPT: PromptConfig = PromptConfig { results_shown: 5, price_ranges: false };
+const PROMPT: PromptConfig = PromptConfig::new(5);
 const COMPACT: Layout = Layout::Compact(PROMPT);
 
 fn shop(data: &RawData) -> Shop {

@@ -248,6 +248,8 @@ fn rollout() {
         row(&["lm"]);
         row(&["rule", "--episodes", "10", "--split-rule", "paper", "--catalog", CORNER_SHOP]);
         row(&["rule", "--base-url", "http://127.0.0.1:9/v1", "--model", "parrot"]);
+        row(&["rule", "--temperature", "0"]);
+        row(&["oracle", "--kernels", "eager"]);
         row(&["rule", "--max-steps", "0"]);
         row(&["lm", "--checkpoint", "base", "--catalog", CORNER_SHOP, "--max-context", "99999"]);
         let dir = temporary();
@@ -275,6 +277,7 @@ fn rollout_of_a_remote_model() {
         row(&["--out", path(&dir.path().join("none.jsonl")), "--resume"]);
         row(&["--resume"]);
         row(&["--constrained"]);
+        row(&["--dtype", "bf16"]);
         row(&["--max-context", "99"]);
         row(&["--top-p", "0"]);
         row(&["--prompt-format", "klingon"]);

@@ -128,6 +128,32 @@ fn a_longer_way_than_the_step_limit_is_recorded_whole() {
     assert_eq!(episode.config.max_steps as usize, n_taken);
 }
 
+#[test]
+fn a_way_of_more_than_500_actions_is_not_recorded() {
+    let dir = temporary();
+    let path = dir.path().join("people.jsonl");
+    let file = RecordFile::open(&path, &SHOP).expect("a new file");
+    let server = served_with(config(), |server| server.recording(file));
+    let product = SHOP.catalog().products().iter().find(|product| !product.options.is_empty());
+    let product = product.expect("a product with an option");
+    let (option, value) = (&*product.options[0].name, &*product.options[0].values[0].text);
+    for (n_details, n_taken) in [(248, Some(500)), (249, None)] {
+        let mut browser = Browser { server: &server, cookie: String::new() };
+        let results = browser.send("/fixed_0", "search_query", &product.title);
+        let item = browser.send(&results, "click", &product.id.as_str().to_lowercase());
+        let mut item = browser.send(&item, option, value);
+        for _ in 0..n_details {
+            let detail = browser.send(&item, "click", "description");
+            item = browser.send(&detail, "click", "< prev");
+        }
+        let n_before = lines(&path).len();
+        assert!(browser.send(&item, "click", "buy now").starts_with("/done/"));
+        let written = lines(&path).split_off(n_before);
+        let written = written.first().map(|line| read_episode(line, 1, &SHOP).expect("it can be replayed"));
+        assert_eq!(written.map(|episode| episode.turns.len()), n_taken, "{n_details} pages of details");
+    }
+}
+
 /// Records the purchases of the oracle for each of the first goals, each of another visitor, in a file that may have
 /// episodes; a copy of the file. The server of a test runs on, and has the file itself open.
 fn buy(path: &Path, n_goals: u32) -> PathBuf {

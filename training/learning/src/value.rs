@@ -29,7 +29,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use webshop_agent::BrowsingHabits;
+use webshop_agent::{BrowsingHabits, compact};
 use webshop_products::hex;
 
 use crate::config::ShopR1Config;
@@ -66,6 +66,9 @@ pub(crate) struct ValueKey {
     /// Whether a prompt shows both ends of a price that is a range.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) price_ranges: bool,
+    /// The most characters of a page of details in a prompt.
+    #[serde(default = "usual_detail_chars", skip_serializing_if = "is_usual")]
+    pub(crate) detail_chars: usize,
     /// Tokens of a context.
     pub(crate) max_context: usize,
     /// Tokens of a completion.
@@ -100,6 +103,14 @@ pub(crate) struct ValueKey {
     pub(crate) examples: String,
     /// Device, dtype and kernels; empty for the cpu backend.
     pub(crate) compute: String,
+}
+
+fn usual_detail_chars() -> usize {
+    compact::DETAIL_CHARS
+}
+
+fn is_usual(detail_chars: &usize) -> bool {
+    *detail_chars == compact::DETAIL_CHARS
 }
 
 impl ValueKey {

@@ -15,8 +15,8 @@ use crate::prompt_format::completion::ParsedCompletion;
 use crate::prompt_format::text;
 
 pub use crate::prompt_format::compact_renderer::{
-    CompactRenderer, END, END_THINK, MAX_MARKS, PROMPT_VERSION, Piece, PromptConfig, THINK, TURN, dollars,
-    encode_pieces, mark, marks,
+    CompactRenderer, DETAIL_CHARS, END, END_THINK, MAX_MARKS, PROMPT_VERSION, Piece, PromptConfig, THINK,
+    TURN, dollars, encode_pieces, mark, marks,
 };
 
 /// A completion on `page` with its end token; without tags if `thought` is empty.
@@ -63,8 +63,8 @@ fn asin_of(label: &str, page: &ResultsPage) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use webshop_env::{ResultItem, SearchPage};
-    use webshop_products::{Cents, ProductId, ProductIdx};
+    use webshop_env::{Detail, DetailPage, ResultItem, SearchPage};
+    use webshop_products::{Cents, ProductId, ProductIdx, Selection};
 
     use super::*;
 
@@ -103,11 +103,32 @@ mod tests {
         let Page::Results(mut page) = results() else { unreachable!() };
         page.items[0].highest_price = Cents(1299);
         let rendered = |price_ranges| {
-            let mut renderer = CompactRenderer::new(PromptConfig { results_shown: 5, price_ranges });
+            let mut renderer = CompactRenderer::new(PromptConfig { price_ranges, ..PromptConfig::new(5) });
             text_of(&renderer.render(&Page::Results(page.clone()), None))
         };
         assert_eq!(rendered(false), "<|1|> Lamp $012<|2|> Lamp $005<|im_start|>");
         assert_eq!(rendered(true), "<|1|> Lamp $005 $012<|2|> Lamp $005<|im_start|>");
+    }
+
+    #[test]
+    fn a_page_of_details_is_shown_up_to_a_number_of_characters() {
+        let page = Page::Detail(DetailPage {
+            instruction: "a lamp".into(),
+            query: "lamp".into(),
+            page_number: 1,
+            product: ProductIdx(7),
+            id: ProductId::new("B0LAMPAAAA").unwrap(),
+            selection: Selection::default(),
+            detail: Detail::Features,
+            lines: vec!["café lamp".into(), "warm light".into()],
+        });
+        let rendered = |detail_chars| {
+            let mut renderer = CompactRenderer::new(PromptConfig { detail_chars, ..PromptConfig::new(5) });
+            text_of(&renderer.render(&page, None))
+        };
+        assert_eq!(rendered(14), " café lamp warm<|im_start|>");
+        assert_eq!(rendered(20), " café lamp warm light<|im_start|>");
+        assert_eq!(rendered(19), " café lamp warm ligh<|im_start|>");
     }
 
     #[test]

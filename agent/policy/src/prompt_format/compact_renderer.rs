@@ -10,6 +10,7 @@
 //! results   = { ⟨mark k⟩ title price }               the first `results_shown` of the page
 //! item      = { name: value, value … ; } ⟨mark k⟩ title price
 //! price     = the highest if it is a range, or with `price_ranges` both ends of it
+//! details   = the first `detail_chars` characters of a description, feature list or attribute page
 //! ```
 //!
 //! The page is the only source. Words are always preceded by a space, so that a word is the same token
@@ -31,9 +32,9 @@ pub const PROMPT_VERSION: &str = "compact-v2";
 /// The most products on a results page.
 pub const MAX_MARKS: usize = 10;
 
-/// The most characters of a description, feature list or attribute page in a prompt. Those of generated products are shorter. Of
-/// the original's, experts read all, so that a demonstration may copy what the prompt does not show.
-const DETAIL_CHARS: usize = 400;
+/// [`PromptConfig::detail_chars`] where nothing else is stated: more than the longest page of a generated product, and less than
+/// the feature lists of most of the original's.
+pub const DETAIL_CHARS: usize = 400;
 
 /// Opens a turn of the model. Qwen's own marker, so its tokenizers have it as one token.
 pub const TURN: &str = "<|im_start|>";
@@ -62,9 +63,29 @@ pub struct PromptConfig {
     /// Whether a price that is a range is shown by its lowest and its highest amount; else by the highest alone.
     #[serde(default)]
     pub price_ranges: bool,
+    /// The most characters of a description, feature list or attribute page that are shown. Experts read all of a page, so that
+    /// their demonstrations may copy what a prompt with fewer does not show.
+    #[serde(default = "detail_chars")]
+    pub detail_chars: usize,
+}
+
+fn detail_chars() -> usize {
+    DETAIL_CHARS
 }
 
 impl PromptConfig {
+    /// The first `results_shown` products of a results page, of each the highest price alone, and [`DETAIL_CHARS`].
+    pub const fn new(results_shown: usize) -> Self {
+        Self { results_shown, price_ranges: false, detail_chars: DETAIL_CHARS }
+    }
+
+    /// The lines of a page that lists details, as far as they are shown.
+    fn detail(self, lines: &[String]) -> Piece {
+        let text = lines.join(" ");
+        let end = text.char_indices().nth(self.detail_chars).map_or(text.len(), |(end, _)| end);
+        Piece::words(&text[..end])
+    }
+
     /// The price of a product as it is shown.
     fn price(self, lowest: Cents, highest: Cents) -> Piece {
         let highest_only = !self.price_ranges || lowest == highest;
@@ -141,7 +162,7 @@ impl CompactRenderer {
             (None, Page::Search(search)) => vec![Piece::words(&search.instruction)],
             (None, Page::Results(results)) => self.results(results),
             (None, Page::Item(item)) => self.item(item),
-            (None, Page::Detail(detail)) => vec![Piece::words(shorten(&detail.lines.join(" ")))],
+            (None, Page::Detail(page)) => vec![self.config.detail(&page.lines)],
             (None, Page::Done(_)) => vec![Piece::words("done")],
         };
         self.has_started = true;
@@ -195,11 +216,4 @@ impl CompactRenderer {
 /// a dollar above its limit compares otherwise: $40.49 and a limit of $40 are both `$040`.
 pub fn dollars(amount: Cents) -> String {
     format!("${:03}", amount.0.div_euclid(100).clamp(0, 999))
-}
-
-fn shorten(text: &str) -> &str {
-    match text.char_indices().nth(DETAIL_CHARS) {
-        Some((end, _)) => &text[..end],
-        None => text,
-    }
 }

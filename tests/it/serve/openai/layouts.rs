@@ -21,7 +21,7 @@ fn recorded_episodes_are_scored_and_said_again() {
     let tokenizer = BpeTokenizer::train(texts, 500, &special).expect("room for all bytes and marks");
     let decoder = Arc::new(random(&tokenizer).into_decoder().expect("weights"));
     let server = serving(ModelConfig { format: None, ..model_config(&decoder, &tokenizer) });
-    let compact = Layout::Compact(PromptConfig { results_shown: MAX_MARKS, price_ranges: false });
+    let compact = Layout::Compact(PromptConfig::new(MAX_MARKS));
     for (layout, sampler) in [
         (compact, Sampler::GREEDY),
         (compact, Sampler::UNTEMPERED),

@@ -69,6 +69,8 @@ pub struct PromptConfig {
     /// Prompt format `compact`: whether a price that is a range is shown by both ends, as on the page; else by the highest
     /// alone.
     pub price_ranges: bool,
+    /// Prompt format `compact`: the most characters of a description, feature list or attribute page.
+    pub detail_chars: usize,
     /// Tokens of one context, prompts and completions: a whole episode, or one turn in formats that begin a new prompt each
     /// turn. An episode that would exceed it is truncated.
     pub max_context: usize,
@@ -82,7 +84,8 @@ pub struct PromptConfig {
 impl PromptConfig {
     /// How much of a page the format `compact` shows.
     pub(crate) fn compact(&self) -> compact::PromptConfig {
-        compact::PromptConfig { results_shown: self.results_shown, price_ranges: self.price_ranges }
+        let Self { results_shown, price_ranges, detail_chars, .. } = *self;
+        compact::PromptConfig { results_shown, price_ranges, detail_chars }
     }
 }
 
@@ -241,6 +244,7 @@ impl Default for PromptConfig {
             format: PromptFormat::Compact,
             results_shown: 5,
             price_ranges: false,
+            detail_chars: compact::DETAIL_CHARS,
             max_context: 1536,
             max_turn_tokens: 96,
             few_shot: 0,

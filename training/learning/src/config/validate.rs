@@ -74,6 +74,7 @@ impl Config {
     fn validate_prompt(&self) -> Result<()> {
         at_least_one("prompt.results_shown", self.prompt.results_shown)?;
         at_most("prompt.results_shown", self.prompt.results_shown, MAX_MARKS)?;
+        at_least_one("prompt.detail_chars", self.prompt.detail_chars)?;
         let by_lowest = self.warm_start.habits.by_lowest_price;
         let shows_lowest = self.prompt.price_ranges || self.prompt.format != PromptFormat::Compact;
         let shown = "false unless `prompt.price_ranges` is true, since the format `compact` shows the highest price alone";

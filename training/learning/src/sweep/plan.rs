@@ -220,6 +220,7 @@ fn is_read_by_evaluation(key: &str, common: &Config) -> bool {
         "shop_r1.eval_examples",
         "prompt.results_shown",
         "prompt.price_ranges",
+        "prompt.detail_chars",
         "run.max_steps",
     ];
     let training_only = ["catalog.train_on_source", "catalog.auxiliary_shops", "evaluation.warm_start_every"];

@@ -254,6 +254,7 @@ fn value_key(ex: &Experiment<'_>, reference: &Qwen2, since: u64, task_set: Strin
         prompt: ex.policy.prompt_version()?,
         results_shown: ex.config.prompt.results_shown,
         price_ranges: ex.config.prompt.price_ranges,
+        detail_chars: ex.config.prompt.detail_chars,
         max_context: ex.config.prompt.max_context,
         max_turn_tokens: ex.config.prompt.max_turn_tokens,
         max_steps: ex.config.run.max_steps,

@@ -19,6 +19,7 @@ fn key() -> ValueKey {
         prompt: "1".into(),
         results_shown: 5,
         price_ranges: false,
+        detail_chars: 400,
         max_context: 512,
         max_turn_tokens: 64,
         max_steps: 15,
@@ -157,11 +158,12 @@ fn a_table_is_reused_only_under_equal_conditions() {
     table.insert(0, 3, &rollouts(&[1.0 / 3.0, 0.1]));
     table.save(&path).unwrap();
     assert_eq!(ValueTable::load(&path, &key(), BETA1).unwrap(), table);
-    let changes: [fn(&mut ValueKey); 7] = [
+    let changes: [fn(&mut ValueKey); 8] = [
         |key| key.reference.push('x'),
         |key| key.task_set.push('x'),
         |key| key.version += 1,
         |key| key.price_ranges = true,
+        |key| key.detail_chars = 401,
         |key| key.temperature = 0.9,
         |key| key.single_step = Some(ShopR1Config::default()),
         |key| key.demonstrator = Some(WarmStartConfig::default().habits),

@@ -170,3 +170,28 @@ fn failures(arms: &[ArmOutcome], figures: &[ArmFigures]) -> Option<String> {
     }
     .svg()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers that follow `before` in `svg`.
+    fn numbers_after(svg: &str, before: &str) -> Vec<f64> {
+        let parts = svg.split(before).skip(1);
+        parts
+            .map(|part| part.split(|c: char| c != '.' && !c.is_ascii_digit()).next().unwrap().parse().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn seeds_outside_the_interval_of_their_mean_are_within_the_axis() {
+        let row = interval_row("apo", 0.5, Some([0.48, 0.52]), &[0.41, 0.5, 0.59]);
+        let svg = intervals("Success", "", 0, vec![row]).unwrap();
+        let interval = numbers_after(&svg, "<path class=\"line l0\" d=\"M")[0];
+        let seeds = numbers_after(&svg, "<circle class=\"single\" cx=\"");
+        let ends = numbers_after(&svg, "<path class=\"grid\" d=\"M");
+        assert_eq!(seeds.len(), 3);
+        assert!(seeds[0] < interval && interval < seeds[1] && seeds[1] < seeds[2], "{svg}");
+        assert!(ends[0] <= seeds[0] && seeds[2] <= ends[ends.len() - 1], "{svg}");
+    }
+}

@@ -26,7 +26,7 @@ use crate::rollout::task::Task;
 use crate::rollout::{RolloutConfig, rollout};
 
 const END: &str = "<|im_end|>";
-const COMPACT: PromptConfig = PromptConfig { results_shown: 5, price_ranges: false };
+const COMPACT: PromptConfig = PromptConfig::new(5);
 /// Bytes, and the marks of a chat.
 const N_TOKENS: usize = 259;
 
