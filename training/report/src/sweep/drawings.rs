@@ -177,10 +177,9 @@ mod tests {
 
     /// The numbers that follow `before` in `svg`.
     fn numbers_after(svg: &str, before: &str) -> Vec<f64> {
+        let ends_number = |c: char| c != '.' && !c.is_ascii_digit();
         let parts = svg.split(before).skip(1);
-        parts
-            .map(|part| part.split(|c: char| c != '.' && !c.is_ascii_digit()).next().unwrap().parse().unwrap())
-            .collect()
+        parts.map(|part| part.split(ends_number).next().unwrap().parse().unwrap()).collect()
     }
 
     #[test]
