@@ -32,8 +32,8 @@ pub const PROMPT_VERSION: &str = "compact-v2";
 /// The most products on a results page.
 pub const MAX_MARKS: usize = 10;
 
-/// [`PromptConfig::detail_chars`] where nothing else is stated: more than the longest page of a generated product, and less than
-/// the feature lists of most of the original's.
+/// [`PromptConfig::detail_chars`] where nothing else is stated: more than the longest such page of the embedded catalogs (349), and
+/// less than the feature lists of most of the original's products.
 pub const DETAIL_CHARS: usize = 400;
 
 /// Opens a turn of the model. Qwen's own marker, so its tokenizers have it as one token.

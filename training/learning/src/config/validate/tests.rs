@@ -69,6 +69,7 @@ fn values_out_of_range_are_refused_with_the_range() {
             "configuration key `warm_start.by_lowest_price` must be false unless `prompt.price_ranges` is true, since the format \
              `compact` shows the highest price alone, not true",
         ),
+        ("prompt.detail_chars=0", "configuration key `prompt.detail_chars` must be at least 1, not 0"),
         ("evaluation.episodes=0", "configuration key `evaluation.episodes` must be at least 1, not 0"),
         (
             "loss=grpo",
