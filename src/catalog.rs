@@ -1,13 +1,16 @@
 //! `webshop catalog`: generates and inspects product catalogs.
 
 use std::fmt::{self, Display};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use serde::Serialize;
 use webshop_env::{DeviationReport, NounReference, SearchStatistics};
-use webshop_products::{CatalogReport, CatalogStatistics, GoalStyle, OriginalWorld, Seed, write_generated};
+use webshop_products::{
+    CatalogReport, CatalogStatistics, GoalStyle, OriginalWorld, PARTIAL, Seed, write_generated,
+};
 
 use crate::args::rules::NounsArgs;
 use crate::args::shop::{ShopArgs, SplitRuleArgs};
@@ -91,7 +94,9 @@ pub(crate) fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
 }
 
 fn generate(seed: Seed, n_products: usize, n_instructed: Option<usize>, out: &Path) -> anyhow::Result<()> {
-    if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+    // An interrupted command may have left incomplete files, which are written again.
+    let is_incomplete = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PARTIAL);
+    if out.read_dir().is_ok_and(|entries| entries.flatten().any(|entry| !is_incomplete(&entry))) {
         bail!("`{}` is not empty; name another folder with `--out`", out.display());
     }
     write_generated(seed, n_products, n_instructed.unwrap_or(n_products), out)

@@ -72,6 +72,7 @@ pub(crate) fn run(args: CompareArgs) -> Result<ExitCode> {
         (None, Some(before), Some(after)) => {
             let flags = args.compute.flags();
             ensure!(flags.is_empty(), "{}: two results need no device; leave it out", flags.trim());
+            ensure!(!args.cache.is_given(), "--no-cache: two results open no catalog; leave it out");
             results::compare(&before, &after, args.force)?;
             Ok(ExitCode::SUCCESS)
         }

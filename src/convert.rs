@@ -41,7 +41,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "NAME")]
     prompt_format: Option<PromptFormat>,
     /// With `--from`: actions after which an episode is truncated [default: that of the line, else 15]
-    #[arg(long, value_name = "N", requires = "from")]
+    #[arg(long, value_name = "N", requires = "from", value_parser = clap::value_parser!(u32).range(1..))]
     max_steps: Option<u32>,
     /// Write to this new file instead of standard output
     #[arg(long, value_name = "FILE.jsonl")]

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use webshop_evaluation::{BaselineConfig, baselines};
 use webshop_products::Seed;
 use webshop_training::TrainedModel;
@@ -35,6 +36,9 @@ pub(crate) struct EvalArgs {
 
 /// Evaluates and prints.
 pub(crate) fn run(mut args: EvalArgs) -> anyhow::Result<ExitCode> {
+    if let Some(flag) = args.episodes.generation.given().filter(|_| args.checkpoint.is_none()) {
+        bail!("`{flag}` is of language models, and needs `--checkpoint`");
+    }
     let model = args.checkpoint.as_deref().map(TrainedModel::load).transpose()?;
     let trained = model.as_ref().map_or_else(Config::default, |model| model.config.clone());
     args.episodes.follow(&trained);

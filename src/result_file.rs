@@ -25,6 +25,9 @@ pub(crate) struct RolloutResult {
     /// Split that the goals were taken from; absent for a site.
     #[serde(default)]
     pub(crate) split: Option<Split>,
+    /// The part of these goals, such as `1/4`; absent for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shard: Option<String>,
     /// Rule that divided the goals into splits; absent for a site.
     #[serde(default)]
     pub(crate) split_rule: Option<SplitRule>,

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use webshop_env::Shop;
 use webshop_products::Seed;
 use webshop_serve::{
@@ -192,7 +192,15 @@ fn record_file(path: &Path, shop: &Arc<Shop>) -> anyhow::Result<RecordFile> {
 /// The token of an environment variable. It has no flag, because lists of processes show flags.
 fn token(variable: &str) -> anyhow::Result<String> {
     match std::env::var(variable) {
-        Ok(token) if !token.is_empty() => Ok(token),
+        Ok(token) if !token.is_empty() => {
+            let is_sent_whole = token.bytes().all(|byte| byte.is_ascii_graphic());
+            ensure!(
+                is_sent_whole,
+                "the token in the environment variable `{variable}` has other than visible ASCII characters, \
+                 which clients cannot send; a line break at its end is one"
+            );
+            Ok(token)
+        }
         Ok(_) | Err(std::env::VarError::NotPresent) => {
             bail!("the environment variable `{variable}` of `--token-env` holds no token")
         }

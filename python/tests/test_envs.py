@@ -32,6 +32,18 @@ def test_a_seed_draws_the_goal_of_the_split(shop: webshop.Shop) -> None:
     assert set(later) <= set(shop.goals("test"))
 
 
+def test_a_seed_may_have_more_than_64_bits(shop: webshop.Shop) -> None:
+    env = webshop.WebShopEnv(shop=shop, split="test")
+    env.reset()
+    seed = env.np_random_seed
+    drawn = [env.reset(seed=seed)[1]["goal"], *(env.reset()[1]["goal"] for _ in range(3))]
+    assert [env.reset(seed=seed)[1]["goal"], *(env.reset()[1]["goal"] for _ in range(3))] == drawn
+    assert env.reset(seed=2**64 + 9)[1]["goal"] == webshop.goal_for_seed(shop, "test", 9)
+    lanes = webshop.WebShopVectorEnv(2, shop=shop, split="test")
+    last, first = (webshop.goal_for_seed(shop, "test", seed) for seed in (2**64 - 1, 0))
+    assert list(lanes.reset(seed=2**64 - 1)[1]["goal"]) == [last, first]
+
+
 def test_values_are_those_of_python(shop: webshop.Shop) -> None:
     env = webshop.WebShopEnv(shop=shop)
     _, first = env.reset(options={"goal": 4})

@@ -110,5 +110,5 @@ def test_faults_are_named() -> None:
         prompt_format("compact")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="leave out `results_shown`"):
         prompt_format("agentgym-react", 3)
-    with pytest.raises(ValueError, match="at least 1 result is shown, not 0"):
+    with pytest.raises(ValueError, match="`results_shown` is 0; a page of results shows 1 to 10"):
         ToolCalls(0)

@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable
-from typing import Any, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 from webshop._types import (
     AvailableActions,
@@ -130,7 +130,7 @@ class Episode:
 
 @final
 class CompactPrompt:
-    version: str
+    version: ClassVar[str]
     def __new__(
         cls, *, results_shown: int = 5, price_ranges: bool = False, detail_chars: int = 400
     ) -> CompactPrompt: ...

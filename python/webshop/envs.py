@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from typing import Any, Literal, get_args
 
 import gymnasium
@@ -20,8 +21,13 @@ def check_observation(observation: str) -> None:
         raise ValueError(f"unknown observation `{observation}`; use one of {', '.join(get_args(EnvObservation))}")
 
 
+def seeded_goal(shop: Shop, split: Split, seed: int, splits: SplitRule) -> int:
+    """`Shop.goal_for_seed` of the last 64 bits of a seed, which Gymnasium does not bound."""
+    return shop.goal_for_seed(split, seed % 2**64, splits)
+
+
 def open_goals(
-    catalog: str,
+    catalog: str | os.PathLike[str],
     shop: Shop | None,
     split: Split,
     splits: SplitRule,
@@ -72,7 +78,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
 
     def __init__(
         self,
-        catalog: str = "100",
+        catalog: str | os.PathLike[str] = "100",
         *,
         shop: Shop | None = None,
         split: Split = "train",
@@ -114,10 +120,11 @@ class WebShopEnv(gymnasium.Env[str, str]):
 
         A snapshot does not know what earlier observations showed: a "compact" observation begins with its page.
 
-        With a seed the goal is `goal_for_seed`; later resets without one draw from the generator that it seeded.
+        With a seed the goal is `goal_for_seed` of its last 64 bits; later resets without one draw from the generator that it seeded.
 
         Raises:
             ValueError: for other options, a goal that there is not, and a snapshot of another shop.
+            gymnasium.error.Error: for a negative seed.
         """
         super().reset(seed=seed)
         options = {} if options is None else options
@@ -130,7 +137,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
             if "goal" in options:
                 goal = int(options["goal"])
             elif seed is not None:
-                goal = self.shop.goal_for_seed(self.split, seed, self.splits)
+                goal = seeded_goal(self.shop, self.split, seed, self.splits)
             else:
                 goal = self.goals[int(self.np_random.integers(len(self.goals)))]
             self._session = Session(self.shop, goal, max_steps=self.max_steps)

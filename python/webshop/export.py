@@ -21,7 +21,7 @@ __all__ = ["choose_goals", "episode_rows", "episodes", "goal_rows", "goals"]
 
 
 def choose_goals(
-    catalog: str, shop: Shop | None, split: Split, splits: SplitRule, n: int | None, arguments: dict[str, Any]
+    catalog: str | PathLike[str], shop: Shop | None, split: Split, splits: SplitRule, n: int | None, arguments: dict[str, Any]
 ) -> tuple[Shop, list[int]]:
     """The shop of an adapter's arguments, and n different goals of a split.
 
@@ -59,7 +59,7 @@ def goals(
     split: Split = "all",
     n: int | None = None,
     *,
-    catalog: str = "100",
+    catalog: str | PathLike[str] = "100",
     shop: Shop | None = None,
     splits: SplitRule = "by-family",
     **arguments: Any,

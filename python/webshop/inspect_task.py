@@ -15,6 +15,7 @@ Needs `pip install webshop[inspect]`.
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any
 
 import webshop
@@ -42,7 +43,7 @@ EPISODE = "webshop:episode"
 def webshop_task(
     split: Split = "test",
     n: int | None = None,
-    catalog: str = "100",
+    catalog: str | os.PathLike[str] = "100",
     splits: SplitRule = "by-family",
     max_steps: int = 15,
     results_shown: int | None = None,

@@ -60,8 +60,8 @@ class ToolCalls:
     tools: list[dict[str, Any]]
 
     def __init__(self, results_shown: int | None = None) -> None:
-        if results_shown is not None and results_shown < 1:
-            raise ValueError(f"at least 1 result is shown, not {results_shown}")
+        if results_shown is not None and not 1 <= results_shown <= 10:
+            raise ValueError(f"`results_shown` is {results_shown}; a page of results shows 1 to 10")
         self.results_shown = results_shown
         self.tools = [
             _function("search", "Search the shop.", "query", "The words to search for."),

@@ -56,7 +56,7 @@ def rollout(
         progress: called with the number of shards that are done and of all.
 
     Raises:
-        FileExistsError: if the file exists.
+        FileExistsError, FileNotFoundError: if the file exists, or its folder does not.
         ValueError: for flags that this function sets, and fewer than one shard.
         ray.exceptions.RayTaskError: if a shard fails; its text has the command's error.
     """
@@ -67,6 +67,8 @@ def rollout(
         raise ValueError(f"there is at least 1 shard, not {shards}")
     if Path(out).exists():
         raise FileExistsError(f"`{out}` already exists; name another file")
+    if not Path(out).parent.is_dir():
+        raise FileNotFoundError(f"`{Path(out).parent}`, where `{out}` would be, is no folder")
     if not ray.is_initialized():
         ray.init()
     command = ["rollout", *arguments]
@@ -75,14 +77,23 @@ def rollout(
     task: Any = ray.remote(num_cpus=cpus_per_shard, max_retries=retries)(_shard)
     running = {task.remote(command, number, shards): number for number in range(1, shards + 1)}
     parts: dict[int, bytes] = {}
-    while running:
-        (done, *_), _ = ray.wait(list(running), num_returns=1)
-        parts[running.pop(done)] = ray.get(done)
-        if progress is not None:
-            progress(len(parts), shards)
+    try:
+        while running:
+            (done, *_), _ = ray.wait(list(running), num_returns=1)
+            parts[running.pop(done)] = ray.get(done)
+            if progress is not None:
+                progress(len(parts), shards)
+    except BaseException:
+        for unfinished in running:
+            ray.cancel(unfinished)
+        raise
     whole = b"".join(parts[number] for number in sorted(parts))
     with open(out, "xb") as file:
-        file.write(whole)
+        try:
+            file.write(whole)
+        except OSError:
+            os.unlink(out)
+            raise
     return whole.count(b"\n")
 
 

@@ -14,6 +14,7 @@ Needs `pip install webshop[trl]`; the environment class itself needs nothing.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from webshop._frameworks import framework
@@ -26,7 +27,7 @@ __all__ = ["dataset", "environment"]
 
 
 def environment(
-    catalog: str = "100",
+    catalog: str | os.PathLike[str] = "100",
     *,
     shop: Shop | None = None,
     max_steps: int = 15,
@@ -98,7 +99,7 @@ def dataset(
     split: Split = "train",
     n: int | None = None,
     *,
-    catalog: str = "100",
+    catalog: str | os.PathLike[str] = "100",
     shop: Shop | None = None,
     splits: SplitRule = "by-family",
     max_steps: int = 15,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 
 from webshop._native import Lanes, Shop
 from webshop._types import EnvObservation, Split, SplitRule
-from webshop.envs import check_observation, open_goals
+from webshop.envs import check_observation, open_goals, seeded_goal
 from webshop.spaces import Unicode
 
 __all__ = ["WebShopVectorEnv"]
@@ -56,7 +57,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
     def __init__(
         self,
         num_envs: int = 1,
-        catalog: str = "100",
+        catalog: str | os.PathLike[str] = "100",
         *,
         shop: Shop | None = None,
         split: Split = "train",
@@ -177,7 +178,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
 
     def _draw(self, lane: int, seed: int | None) -> int:
         if seed is not None:
-            return self.shop.goal_for_seed(self.split, seed, self.splits)
+            return seeded_goal(self.shop, self.split, seed, self.splits)
         draws = self._draws[lane]
         if draws is None:
             draws = self._draws[lane] = seeding.np_random()[0]

@@ -9,6 +9,7 @@ Needs `pip install webshop[verifiers]`.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from webshop._frameworks import framework
@@ -64,7 +65,7 @@ def load_environment(
     max_turns: int = 15,
     dialect: Dialect = "tool-call",
     *,
-    catalog: str = "100",
+    catalog: str | os.PathLike[str] = "100",
     splits: SplitRule = "by-family",
     results_shown: int | None = None,
     **arguments: Any,

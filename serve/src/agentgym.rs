@@ -100,7 +100,7 @@ async fn instruction_text(State(app): State<Arc<App>>, Query(query): Query<Pairs
 
 async fn state(State(app): State<Arc<App>>, Query(query): Query<Pairs>) -> Response {
     on_session_of_query(app, query, |session| {
-        let (view, html) = (session.view()?, session.html()?);
+        let (view, html) = session.view_and_html()?;
         Ok(json!({"url": view.url, "html": html, "instruction_text": view.instruction}))
     })
     .await

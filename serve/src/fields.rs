@@ -183,7 +183,12 @@ impl<'a> Fields<'a> {
     pub(crate) fn float(&mut self, name: &str, limit: f64) -> Option<f64> {
         let error = match self.value(name)?.as_f64() {
             Some(number) if (0.0..=limit).contains(&number) => return Some(number),
-            Some(_) => FieldError::new("less_than_equal", format!("Input should be from 0 to {limit}")),
+            Some(number) if number < 0.0 => {
+                FieldError::new("greater_than_equal", "Input should be greater than or equal to 0")
+            }
+            Some(_) => {
+                FieldError::new("less_than_equal", format!("Input should be less than or equal to {limit}"))
+            }
             None => FieldError::new("float_type", "Input should be a valid number"),
         };
         self.refuse(name, error);

@@ -27,7 +27,7 @@ type Counter = (&'static str, &'static str, fn(&Counts) -> u64);
 
 const COUNTERS: [Counter; 6] = [
     ("webshop_sessions_opened_total", "Sessions opened", |counts| counts.opened),
-    ("webshop_sessions_refused_total", "Requests for sessions refused because all were in use", |counts| {
+    ("webshop_sessions_refused_total", "Requests for sessions refused because too few were free", |counts| {
         counts.refused
     }),
     ("webshop_resets_total", "Episodes begun", |counts| counts.resets),

@@ -173,10 +173,15 @@ impl Model {
         settings: Settings,
     ) -> Result<Generation, Rejection> {
         self.check(&prompt_ids, settings.max_tokens == Some(0))?;
+        let place = self.jobs.try_reserve().map_err(|error| match error {
+            TrySendError::Full(()) => Rejection::Busy { limit: self.max_waiting },
+            TrySendError::Closed(()) => Rejection::Stopped,
+        })?;
+        // A refused generation has no number: the draws of others do not depend on it.
         let ordinal = self.n_begun.fetch_add(1, Ordering::Relaxed);
         let seed = settings.seed.map_or_else(|| self.seed.child(UNSEEDED, &[ordinal]), Seed);
         let (events, received) = mpsc::unbounded_channel();
-        let job = Job {
+        place.send(Job {
             max_tokens: settings.max_tokens.unwrap_or(self.max_context),
             sampler: settings.sampler,
             seed,
@@ -184,11 +189,7 @@ impl Model {
             scores_prompt: settings.scores_prompt,
             events,
             prompt_ids: prompt_ids.clone(),
-        };
-        self.jobs.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => Rejection::Busy { limit: self.max_waiting },
-            TrySendError::Closed(_) => Rejection::Stopped,
-        })?;
+        });
         let Settings { stop, continues_prompt, .. } = settings;
         Ok(Generation::new(Arc::clone(self), ordinal, prompt_ids, stop, continues_prompt, received))
     }

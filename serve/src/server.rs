@@ -109,16 +109,22 @@ impl Port {
     /// If the host has no address, or the port is taken.
     pub fn open(host: &str, port: u16) -> Result<Port, ServeError> {
         let unknown = |source| ServeError::Host { host: host.to_owned(), source };
-        let mut opened = Err(unknown(io::Error::other("no address")));
-        for address in (host, port).to_socket_addrs().map_err(unknown)? {
+        let addresses = (host, port).to_socket_addrs().map_err(unknown)?;
+        Self::first_free(addresses).unwrap_or_else(|| Err(unknown(io::Error::other("no address"))))
+    }
+
+    /// Opens the first of `addresses` that is free; the error is of the last. `None` without addresses.
+    fn first_free(addresses: impl IntoIterator<Item = SocketAddr>) -> Option<Result<Port, ServeError>> {
+        let mut refused = None;
+        for address in addresses {
             let bound = TcpListener::bind(address)
                 .and_then(|listener| Ok(Port { address: listener.local_addr()?, listener }));
-            opened = bound.map_err(|source| ServeError::Port { address, source });
-            if opened.is_ok() {
-                break;
+            match bound {
+                Ok(port) => return Some(Ok(port)),
+                Err(source) => refused = Some(Err(ServeError::Port { address, source })),
             }
         }
-        opened
+        refused
     }
 
     /// The address.
@@ -331,4 +337,24 @@ fn router(app: &Arc<App>) -> Router {
         .layer(from_fn(unserved::shape))
         .layer(from_fn_with_state(Arc::clone(app), access::attend))
         .with_state(Arc::clone(app))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_free_address_of_a_host_is_opened() {
+        let any: SocketAddr = ([127, 0, 0, 1], 0).into();
+        let taken = Port::first_free([any]).unwrap().unwrap();
+        let port = Port::first_free([taken.address(), any, taken.address()]).unwrap().unwrap();
+        assert_eq!(port.address().ip(), any.ip());
+        assert_ne!(port.address().port(), taken.address().port());
+        let refused = Port::first_free([taken.address()]).unwrap().unwrap_err();
+        assert!(
+            matches!(refused, ServeError::Port { address, .. } if address == taken.address()),
+            "{refused}"
+        );
+        assert!(Port::first_free([]).is_none());
+    }
 }

@@ -14,6 +14,11 @@ pub(crate) struct CacheArgs {
 }
 
 impl CacheArgs {
+    /// Whether the flag is given.
+    pub(crate) fn is_given(self) -> bool {
+        self.no_cache
+    }
+
     /// The cache folder for a catalog. `None` for an embedded catalog: building its index is faster than
     /// reading it.
     pub(crate) fn folder_for(self, source: &str) -> Option<PathBuf> {

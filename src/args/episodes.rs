@@ -106,21 +106,24 @@ impl GenerationArgs {
 
     /// One of these flags that is given with another value than its default.
     pub(crate) fn given(&self) -> Option<String> {
-        let SamplingArgs { temperature, top_p, max_context, max_turn_tokens } = &self.sampling;
-        let flags = [
-            ("--prompt-format", self.prompt_format.is_some()),
-            ("--temperature", temperature.is_some()),
-            ("--top-p", top_p.is_some()),
-            ("--max-context", max_context.is_some()),
-            ("--max-turn-tokens", max_turn_tokens.is_some()),
-            ("--constrained", self.constrained),
-        ];
-        let given = flags.into_iter().find(|(_, is_given)| *is_given);
-        given.map(|(flag, _)| flag.to_owned()).or_else(|| self.compute.given())
+        let format = self.prompt_format.map(|_| "--prompt-format");
+        let given = format.or_else(|| self.sampling.given()).or(self.constrained.then_some("--constrained"));
+        given.map(str::to_owned).or_else(|| self.compute.given())
     }
 }
 
 impl SamplingArgs {
+    /// One of these flags that is given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("--temperature", self.temperature.is_some()),
+            ("--top-p", self.top_p.is_some()),
+            ("--max-context", self.max_context.is_some()),
+            ("--max-turn-tokens", self.max_turn_tokens.is_some()),
+        ];
+        flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+    }
+
     /// The options of a local model, unconstrained.
     pub(crate) fn options(&self, prompt_format: Option<PromptFormat>) -> GenerationOptions {
         GenerationOptions {

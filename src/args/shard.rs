@@ -1,5 +1,6 @@
 //! One of several parts of a list.
 
+use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -9,6 +10,12 @@ pub(crate) struct Shard {
     /// From 1.
     number: usize,
     of: usize,
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
 }
 
 impl Shard {

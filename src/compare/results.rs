@@ -93,6 +93,9 @@ fn differences(before: &RolloutResult, after: &RolloutResult) -> Vec<&'static st
     if before.split.zip(after.split).is_some_and(|(before, after)| before != after) {
         differing.push("the split of the goals");
     }
+    if before.shard != after.shard {
+        differing.push("the part of the goals");
+    }
     if before.max_steps != after.max_steps {
         differing.push("the step limit");
     }

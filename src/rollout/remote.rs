@@ -68,9 +68,6 @@ impl RemoteArgs {
 #[expect(clippy::disallowed_methods, reason = "the result states the duration")]
 pub(crate) fn run(remote: &RemoteArgs, args: &EpisodesArgs, out: Option<&Path>) -> anyhow::Result<ExitCode> {
     let (policy, url) = remote.policy(args)?;
-    if let Some(path) = out.filter(|path| !remote.resume && path.exists()) {
-        bail!("`{}` already exists; continue it with `--resume`, or name another file", path.display());
-    }
     let tasks = Tasks::open(&args.tasks)?;
     let new = out.filter(|_| !remote.resume).map(EpisodeFile::create).transpose()?;
     let n_tasks = tasks.tasks.len();

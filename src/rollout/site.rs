@@ -72,6 +72,7 @@ where
         max_steps: Some(args.max_steps()),
         summary: summarize_at_site(&episodes),
         split: None,
+        shard: None,
         split_rule: None,
         leak: None,
         goal_fingerprint: None,

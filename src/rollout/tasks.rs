@@ -14,7 +14,7 @@ use crate::result_file::RolloutResult;
 
 /// A shop, and one task for each of the chosen goals.
 pub(crate) struct Tasks {
-    ground: TaskSet,
+    task_set: TaskSet,
     pub(crate) tasks: Vec<Task>,
 }
 
@@ -23,9 +23,9 @@ impl Tasks {
     pub(crate) fn open(args: &TasksArgs) -> anyhow::Result<Self> {
         let run = args.run.clone().unwrap_or_default();
         let shop = args.shop.open_after(&run, args.split_rule)?;
-        let ground = TaskSet::of_shop(shop);
+        let task_set = TaskSet::of_shop(shop);
         let split = Split::from(args.split);
-        let mut goals = ground.held_out(split, args.episodes);
+        let mut goals = task_set.held_out(split, args.episodes);
         if goals.is_empty() {
             bail!("there is no episode to run: `--episodes` is 0, or the split `{split}` has no goals");
         }
@@ -38,13 +38,13 @@ impl Tasks {
         }
         let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
         let tasks =
-            goals.into_iter().map(|goal| Task::new(ground.shop().clone(), coordinates(goal))).collect();
-        Ok(Self { ground, tasks })
+            goals.into_iter().map(|goal| Task::new(task_set.shop().clone(), coordinates(goal))).collect();
+        Ok(Self { task_set, tasks })
     }
 
     /// The shop.
     pub(crate) fn shop(&self) -> &Arc<Shop> {
-        self.ground.shop()
+        self.task_set.shop()
     }
 
     /// The result of these episodes.
@@ -62,6 +62,7 @@ impl Tasks {
             max_steps: Some(args.max_steps()),
             summary,
             split: Some(args.tasks.split.into()),
+            shard: args.tasks.shard.map(|shard| shard.to_string()),
             split_rule: Some(goals.split_rule()),
             leak: leak(goals),
             goal_fingerprint: Some(goals.fingerprint().into()),

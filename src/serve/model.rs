@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::bail;
 use webshop_agent::PromptFormat;
 use webshop_products::Seed;
 use webshop_serve::ModelConfig;
@@ -42,7 +43,12 @@ pub(crate) struct ModelArgs {
 impl ModelArgs {
     /// Loads the model; `None` without `--model`. `seed` is that of completions that name none.
     pub(crate) fn load(&self, seed: Seed) -> anyhow::Result<Option<ModelConfig>> {
-        let Some(folder) = &self.model else { return Ok(None) };
+        let Some(folder) = &self.model else {
+            if let Some(flag) = self.compute.given() {
+                bail!("`{flag}` is of the model that is served, and needs `--model`");
+            }
+            return Ok(None);
+        };
         let options = GenerationOptions {
             prompt_format: self.prompt_format,
             max_context: self.max_context.map(|n| n as usize),

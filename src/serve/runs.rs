@@ -1,7 +1,7 @@
 //! The training runs that `webshop serve --watch` shows, as the server asks for them.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use webshop_env::{GeneratedCatalog, Shop};
 use webshop_lm::BpeTokenizer;
@@ -31,7 +31,7 @@ impl WatchedRuns {
     }
 
     fn lock(&self) -> MutexGuard<'_, Watched> {
-        self.0.lock().expect("no reader of runs panics")
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,17 +81,16 @@ impl Runs for WatchedRuns {
     }
 
     fn shop(&self, run: usize, generated: Option<GeneratedCatalog>) -> Result<Arc<Shop>, RunError> {
+        let config = self.lock().run(run)?.config()?.ok_or("the run has not begun")?.catalog.clone();
+        let is_of_run = |(known, _): &(CatalogConfig, RecordedShops)| *known == config;
+        let is_open = self.lock().shops.iter().any(is_of_run);
+        if !is_open {
+            // Without the lock: a large catalog takes seconds. Another request may open it at the same time.
+            let shop = Arc::new(open_shop(&config)?);
+            self.lock().shops.push((config.clone(), RecordedShops::new(shop)));
+        }
         let mut watched = self.lock();
-        let config = watched.run(run)?.config()?.ok_or("the run has not begun")?.catalog.clone();
-        let opened = watched.shops.iter().position(|(known, _)| *known == config);
-        let place = match opened {
-            Some(place) => place,
-            None => {
-                let shop = Arc::new(open_shop(&config)?);
-                watched.shops.push((config, RecordedShops::new(shop)));
-                watched.shops.len() - 1
-            }
-        };
+        let place = watched.shops.iter().position(is_of_run).expect("an opened shop is kept");
         Ok(watched.shops[place].1.of(generated)?)
     }
 

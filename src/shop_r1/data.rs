@@ -128,14 +128,16 @@ impl DataArgs {
     /// The examples of the source, `terminate` examples last, and a line for each reason why something was
     /// left out.
     fn collect(&self) -> Result<(Vec<Example>, Vec<String>)> {
-        let ground = TaskSet::of_shop(self.shop.open()?);
+        let task_set = TaskSet::of_shop(self.shop.open()?);
         let options = CollectionOptions {
             split: self.split.into(),
             max_episodes: self.episodes,
             buy_now_as: self.buy_now_as.into(),
         };
-        let goals = || ground.held_out(options.split, self.episodes.unwrap_or(DEFAULT_EPISODES));
-        let mut collector = ExampleCollector::new(ground.shop(), options);
+        let goals = || task_set.held_out(options.split, self.episodes.unwrap_or(DEFAULT_EPISODES));
+        let mut collector = ExampleCollector::new(task_set.shop(), options);
+        let takes_input = matches!(self.from, Source::Episodes | Source::Human);
+        ensure!(takes_input || self.input.is_none(), "`--input` needs `--from episodes` or `--from human`");
         match self.from {
             Source::Demonstrations => collector.add_expert_episodes(&goals()),
             Source::Oracle => collector.add_oracle_episodes(&goals())?,

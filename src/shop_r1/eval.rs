@@ -144,10 +144,24 @@ impl EvalArgs {
         Ok(())
     }
 
+    /// Refuses flags that the named model, if any, does not use.
+    fn check_flags(&self) -> Result<()> {
+        let format = self.prompt_format.map(|_| "--prompt-format");
+        let of_model = format.or_else(|| self.sampling.given());
+        if let Some(flag) = of_model.filter(|_| self.checkpoint.is_none() && self.server.base_url.is_none()) {
+            bail!("`{flag}` needs a model; name one with `--checkpoint` or `--base-url`");
+        }
+        match self.compute.given().filter(|_| self.checkpoint.is_none()) {
+            Some(flag) => bail!("`{flag}` needs a local model; name one with `--checkpoint`"),
+            None => Ok(()),
+        }
+    }
+
     /// The completions of the local model or of the one behind a server; `None` if neither is named.
     fn complete(&self, local: Option<TrainedModel>, examples: &[Example]) -> Result<Option<Completed>> {
         let format = self.prompt_format.map(PromptFormat::from);
         let remote_format = format.unwrap_or(PromptFormat::ShopR1(ShopR1Variant::AllPages));
+        self.check_flags()?;
         if let Some((endpoint, config)) = self.server.requests(&self.sampling, remote_format, self.seed)? {
             let (url, name) = (endpoint.url().to_owned(), config.model.clone());
             let sampler = RemoteSingleStepSampler::new(endpoint, config)?;

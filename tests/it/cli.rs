@@ -98,12 +98,15 @@ fn results_about_different_things_are_not_compared() {
         measure("shorter.json", "oracle", &["--max-steps", "14"]),
         measure("half.json", "oracle", &["--shard", "1/2"]),
     ];
+    let other_half = measure("other-half.json", "oracle", &["--shard", "2/2"]);
     for other in &others {
         let forced = answer(&["compare", "--force", &oracle, other]);
         assert!(forced.contains("warning: the results differ in "), "{forced}");
     }
     refusals("compare", |refused| {
         others.iter().for_each(|other| refused.row(dir.path(), &["compare", &oracle, other]));
+        refused.row(dir.path(), &["compare", &others[5], &other_half]);
+        refused.row(dir.path(), &["compare", &oracle, &rule, "--no-cache"]);
         refused.row(dir.path(), &["compare", &oracle, CORNER_SHOP]);
         let device = ["--device", "cuda:1", "--dtype", "bf16", "--kernels", "reference"];
         refused.row(dir.path(), &[&["compare", &oracle, &rule], &device[..]].concat());

@@ -123,6 +123,7 @@ fn eval_of_recorded_episodes() {
         edit(&file, "click[buy now]", "click[< prev]");
         row(&[&file], &["--split", "all", "--episodes", "1"]);
         refused.row(dir.path(), &["eval", "--catalog", CORNER_SHOP]);
+        refused.row(dir.path(), &["eval", "--recorded", path(&file), "--temperature", "0.4"]);
     });
 }
 
@@ -229,6 +230,7 @@ fn convert() {
         row(&[path(&file), "--to", "messages", "--out", path(&file)]);
         row(&[path(&file), "--from", "messages"]);
         row(&[path(&empty), "--to", "messages"]);
+        row(&[path(&file), "--from", "messages", "--max-steps", "0"]);
         let never_written = dir.path().join("chats.jsonl");
         row(&[path(&file), "--to", "messages", "--out", path(&never_written)]);
         row(&[path(&file), "--from", "messages", "--out", path(&never_written)]);
@@ -272,9 +274,11 @@ fn rollout_of_a_remote_model() {
         row(&[]);
         row(&["--base-url", address]);
         row(&["--model", "parrot", "--base-url", "localhost:8000"]);
+        row(&["--model", "parrot", "--base-url", "http://me:secret@host:99999/v1"]);
         let mut row = |args: &[&str]| row(&[&["--base-url", address, "--model", "parrot"], args].concat());
         row(&["--out", path(&kept)]);
         row(&["--out", path(&dir.path().join("none.jsonl")), "--resume"]);
+        row(&["--out", path(&kept), "--resume"]);
         row(&["--resume"]);
         row(&["--constrained"]);
         row(&["--dtype", "bf16"]);
@@ -294,6 +298,7 @@ fn rollout_at_a_site() {
             refused.row(nowhere(), &[&["rollout", "--site", site, "--policy"], args].concat());
         };
         row("localhost:3000", &["rule"]);
+        row("http://me:secret@127.0.0.1:9", &["rule"]);
         let mut row = |args: &[&str]| row("http://127.0.0.1:9", args);
         row(&["oracle"]);
         row(&["lm"]);
@@ -337,6 +342,7 @@ fn shop_r1_data_and_validate() {
     let file = dir.path().join("people.jsonl");
     refusals("shop_r1_data_and_validate", |refused| {
         refused.row(dir.path(), &["shop-r1", "data", "--from", "episodes"]);
+        refused.row(dir.path(), &["shop-r1", "data", "--input", path(&file)]);
         for text in [
             "\n{\"prompt\": \"a\"}\n",
             "{\"page\": \n",

@@ -2,6 +2,7 @@
 //! them and wherever the sweep was interrupted; and no run is made twice.
 
 mod engine;
+mod report;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -13,7 +14,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::common::cases;
 use crate::common::command::{Output, answer, answered, command, path, webshop};
-use crate::common::experiment::{TOY, copy_folder, toy};
+use crate::common::experiment::{TOY, toy};
 use tempfile::TempDir;
 use webshop_report::{write_comparison, write_report};
 use webshop_training::sweep::{Changes, CompareOptions, Comparison, ComparisonFolder, compare};
@@ -263,83 +264,6 @@ fn a_run_of_another_configuration_is_not_taken_for_this_one() {
         refusal("set = [", "set = [\"warm_start.lr=1e-2\", "),
         "`OUT/warm-start/seed-0` cannot be used: it was made with `warm_start.lr = 0.02`, and this comparison says \
          `0.01`; remove it, or use another folder"
-    );
-}
-
-#[test]
-fn a_report_shows_the_measured_rates() {
-    let root = REFERENCE.folder.root();
-    let table = fs::read_to_string(root.join("table.md")).expect("the tables");
-    let rows = |section: &str| -> Vec<Vec<&str>> {
-        let (_, section) = table.split_once(section).unwrap_or_else(|| panic!("no {section}: {table}"));
-        let lines = section.lines().skip(4).take_while(|line| line.starts_with('|'));
-        lines.map(|line| line.trim_matches(['|', ' ']).split(" | ").collect()).collect()
-    };
-    let (results, failures) = (rows("## Held-out goals"), rows("## Outcomes of held-out episodes"));
-    assert_eq!([results.len(), failures.len()], [2, 2], "two arms in two tables: {table}");
-    // Success, then the four ways to fail: all episodes end in one of five ways.
-    for row in &failures {
-        let shares: Vec<f64> = row[1..].iter().map(|share| share.parse().expect("a number")).collect();
-        assert!((shares.iter().sum::<f64>() - 100.0).abs() < 0.3, "{shares:?}");
-    }
-    assert_eq!((results[0][3], results[0].len()), ("baseline", 11));
-    // The table has the success rates of the runs' own evaluations.
-    let success = |arm: &str| {
-        let of_run = |seed| {
-            let summary =
-                fs::read_to_string(REFERENCE.folder.run(arm, seed).join("summary.json")).expect("a summary");
-            let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
-            summary["learned"]["summary"]["success_rate"].as_f64().expect("a share")
-        };
-        format!("{:.1}", 50.0 * (of_run(0) + of_run(1)))
-    };
-    // An interval follows unless both seeds have the same.
-    let shown = |row: &[&str]| row[1].split(' ').next().map(String::from);
-    assert_eq!([shown(&results[0]), shown(&results[1])], ["apo", "wsft"].map(|arm| Some(success(arm))));
-    assert!(table.contains("Judgements were made once"), "{table}");
-    // Every run was judged on test goals and on goals of a shop of its own: two policies of each arm, two of their warm
-    // start, nine without a model.
-    for set in ["## Judgement on 6 test goals of the catalog", "## Judgement on 6 goals of a fresh shop"] {
-        let judged = rows(set);
-        let names: Vec<&str> = judged.iter().map(|row| row[0]).collect();
-        assert_eq!(
-            names[..6],
-            ["apo", "apo (greedy)", "wsft", "wsft (greedy)", "warm start", "warm start (greedy)"]
-        );
-        assert_eq!((names.len(), names[14], judged[14][2]), (15, "oracle", "100.0, 100.0"));
-    }
-}
-
-#[test]
-fn a_report_is_of_whole_runs_that_began_alike() {
-    let refusal = |change: &dyn Fn(&Path)| {
-        let (keep, comparison, _) = begin(TWO);
-        let folder = ComparisonFolder::new(&keep.path().join("copy"));
-        copy_folder(REFERENCE.folder.root(), folder.root());
-        change(&folder.run("wsft", 1));
-        let error = write_comparison(&comparison, &folder).expect_err("refused").to_string();
-        error.replace(&folder.root().display().to_string(), "OUT")
-    };
-    let reference = |seed| REFERENCE.folder.run("apo", seed).join("reference/model.safetensors");
-    assert_eq!(
-        refusal(&|run| {
-            let file = run.join("judgement.json");
-            let text = fs::read_to_string(&file).expect("a judgement");
-            fs::write(&file, text.replace("\"shops\": 1", "\"shops\": 2")).expect("a written file");
-        }),
-        "`OUT/runs/wsft/seed-1` cannot be used: it was not judged on the goals of the other runs of its seed; set \
-         `judgement` for all arms alike"
-    );
-    assert_eq!(
-        refusal(&|run| fs::remove_file(run.join("summary.json")).expect("it was there")),
-        "`OUT/runs/wsft/seed-1` cannot be used: the run has not come to its end"
-    );
-    assert_eq!(
-        refusal(&|run| {
-            fs::copy(reference(0), run.join("reference/model.safetensors")).expect("a copy");
-        }),
-        "`OUT/runs/wsft/seed-1` cannot be used: its warm start is not that of the other runs of its seed; remove it and \
-         compare again"
     );
 }
 

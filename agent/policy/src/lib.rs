@@ -24,7 +24,7 @@ pub mod convert;
 pub mod next_action;
 
 pub use episode::failure::FailureKind;
-pub use episode::file::EpisodeFile;
+pub use episode::file::{EpisodeFile, complete_lines};
 pub use episode::prefix::EpisodePrefix;
 pub use episode::read::read_episode;
 pub use episode::site::{SiteEpisode, SiteTurn};

@@ -270,7 +270,7 @@ impl Job {
     /// Draws the completion's token number `n_drawn`, from 0.
     fn draw(&self, logits: &[f32], n_drawn: usize) -> Result<Scored, LmError> {
         let at = SamplingCoordinates { token: n_drawn as u64, ..SamplingCoordinates::default() };
-        let draw = self.sampler.sample(logits, Allowed::AllBut(&[]), self.seed, at)?;
+        let draw = self.sampler.sample(logits, Allowed::All, self.seed, at)?;
         match self.n_top {
             None => Ok(Scored::unknown(draw.id)),
             Some(_) => self.scored(logits, draw.id),
@@ -280,7 +280,7 @@ impl Job {
     /// A token under the sampled distribution, or under the model's own if that is greedy.
     fn scored(&self, logits: &[f32], id: u32) -> Result<Scored, LmError> {
         let sampler = if self.sampler.temperature() == 0.0 { Sampler::UNTEMPERED } else { self.sampler };
-        let log_prob = sampler.log_prob(logits, Allowed::AllBut(&[]), id)?;
+        let log_prob = sampler.log_prob(logits, Allowed::All, id)?;
         let top = match self.n_top {
             None | Some(0) => Vec::new(),
             Some(n) => sampler.top(logits, n)?,

@@ -33,9 +33,9 @@ pub(super) async fn reset(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
             _ => unreachable!("fields that name one goal are refused"),
         };
         let goals: Vec<GoalRequest> = match (goals, seeds) {
-            (Some(goals), None) => goals.into_iter().map(GoalRequest::Goal).collect(),
+            (Some(goals), None) if split.is_none() => goals.into_iter().map(GoalRequest::Goal).collect(),
             (None, Some(seeds)) => seeds.into_iter().map(|seed| GoalRequest::Seed { split, seed }).collect(),
-            _ => return Err(Refusal::invalid("give either `goals` or `seeds`")),
+            _ => return Err(Refusal::invalid("give either `goals`, or `seeds` with or without `split`")),
         };
         let requests: Vec<ResetRequest> =
             goals.into_iter().map(|goal| ResetRequest { goal, ..request.clone() }).collect();

@@ -6,6 +6,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::{Value, json};
+use tokio::select;
 use tokio::sync::mpsc;
 
 use super::error::ApiError;
@@ -113,9 +114,17 @@ async fn send<C: Chunks>(
     let mut n_tokens = 0;
     let mut is_first = true;
     loop {
-        let next = match is_first && chunks.needs_whole() {
-            true => generation.rest().await.map(|(whole, _)| Some(whole)),
-            false => generation.next().await,
+        let is_whole = is_first && chunks.needs_whole();
+        let next = async {
+            match is_whole {
+                true => generation.rest().await.map(|(whole, _)| Some(whole)),
+                false => generation.next().await,
+            }
+        };
+        // Nothing may be sent for long.
+        let next = select! {
+            () = sender.closed() => return Err(Gone),
+            next = next => next,
         };
         is_first = false;
         let piece = match next {

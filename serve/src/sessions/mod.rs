@@ -184,7 +184,7 @@ impl Sessions {
     /// Opens `n` sessions without episodes, or none.
     ///
     /// # Errors
-    /// [`SessionError::Full`].
+    /// [`SessionError::TooMany`] or [`SessionError::Full`].
     pub fn open_many(
         &self,
         interface: Interface,
@@ -206,7 +206,7 @@ impl Sessions {
     /// Opens `n` copies of a session, or none. A copy has the episode of the original and a stream of its own.
     ///
     /// # Errors
-    /// [`SessionError::Full`].
+    /// [`SessionError::TooMany`] or [`SessionError::Full`].
     pub fn fork(&self, session: &OpenSession, n: usize) -> Result<Vec<OpenSession>, SessionError> {
         self.add_many(session.id().interface, Lifetime::Idle, n, |empty| session.copied_into(empty))
     }

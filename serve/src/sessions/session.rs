@@ -233,6 +233,16 @@ impl OpenSession {
         Ok(self.current(&mut state)?.env.page().html())
     }
 
+    /// Both, of the same state.
+    ///
+    /// # Errors
+    /// As [`OpenSession::step`].
+    pub(crate) fn view_and_html(&self) -> Result<(SessionView, String), SessionError> {
+        let mut state = self.state();
+        let episode = self.current(&mut state)?;
+        Ok((episode.view(&self.shop), episode.env.page().html()))
+    }
+
     /// The episode as bytes, for [`super::Sessions::restore`]. Before the first reset the session resets itself.
     ///
     /// # Errors

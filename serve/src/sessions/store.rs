@@ -202,8 +202,8 @@ impl Store {
         let (interface, ordinal) = path.file_stem()?.to_str()?.split_once('-')?;
         let interface = Interface::ALL.into_iter().find(|known| known.name() == interface)?;
         let id = SessionId { interface, ordinal: ordinal.parse().ok()? };
-        // Numbers also parse with signs and leading zeros.
-        (self.session_path(id) == path).then_some(id)
+        // Numbers also parse with signs and leading zeros. The largest one has none after it, and no server wrote it.
+        (self.session_path(id) == path && id.ordinal < u64::MAX).then_some(id)
     }
 
     fn session_path(&self, id: SessionId) -> PathBuf {

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use webshop_agent::{AgentError, Episode, EpisodeFile, read_episode};
+use webshop_agent::{AgentError, Episode, EpisodeFile, complete_lines, read_episode};
 use webshop_env::Shop;
 use webshop_products::GoalId;
 
@@ -56,15 +56,10 @@ impl RecordFile {
             opened => opened?,
         };
         let refuse = |reason: String| RecordFileError::Content { path: path.to_owned(), reason };
-        let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        if end == 0 && !bytes.is_empty() {
-            return Err(refuse("it has no complete line".to_owned()));
-        }
-        let text = std::str::from_utf8(&bytes[..end]).map_err(|error| refuse(error.to_string()))?;
+        let (text, dropped_bytes) = complete_lines(&bytes).map_err(|error| refuse(error.to_string()))?;
         let n_written = count(text, shop).map_err(|error| refuse(error.to_string()))?;
-        let dropped_bytes = (bytes.len() - end) as u64;
         if dropped_bytes > 0 {
-            file.truncate(end as u64)?;
+            file.truncate(text.len() as u64)?;
         }
         Ok(RecordFile { file, n_written, dropped_bytes })
     }

@@ -25,7 +25,7 @@ use super::record_file::{POLICY, RecordFile};
 /// The name of the cookie with a visitor's number.
 const COOKIE: &str = "webshop-visitor";
 
-/// The largest number of visits that are followed; the oldest make room.
+/// The largest number of visits that are followed; those whose last action is longest ago make room.
 const MAX_VISITS: usize = 4096;
 
 /// The largest number of actions of a visit that is followed, since each keeps its page.
@@ -50,7 +50,10 @@ struct State {
     /// The form of observations of the episodes, and their step limit unless a person takes more actions.
     config: EnvConfig,
     n_visitors: u64,
-    visits: BTreeMap<(Visitor, String), Visit>,
+    /// Each with the number of its last action.
+    visits: BTreeMap<(Visitor, String), (u64, Visit)>,
+    /// Number of actions, or of redirected groups of them, so far.
+    n_followed: u64,
 }
 
 /// A visitor's way through a session.
@@ -68,7 +71,7 @@ impl Recorder {
         let process = format!("{:016x}", RandomState::new().hash_one(()));
         Recorder {
             process,
-            state: Mutex::new(State { file, config, n_visitors: 0, visits: BTreeMap::new() }),
+            state: Mutex::new(State { file, config, n_visitors: 0, visits: BTreeMap::new(), n_followed: 0 }),
         }
     }
 
@@ -100,7 +103,7 @@ impl Recorder {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (visitor, before.name());
         let mut visit = match state.visits.remove(&key) {
-            Some(visit) => visit,
+            Some((_, visit)) => visit,
             None if before.address() == Address::Search => Visit::begin(shop, state.config, before.goal()),
             None => return Ok(()),
         };
@@ -117,9 +120,12 @@ impl Recorder {
             visit = Visit::Over;
         }
         if state.visits.len() >= MAX_VISITS {
-            state.visits.pop_first();
+            let least_recent = state.visits.iter().min_by_key(|(_, (at, _))| *at).map(|(key, _)| key.clone());
+            least_recent.and_then(|key| state.visits.remove(&key));
         }
-        state.visits.insert(key, visit);
+        state.n_followed += 1;
+        let at = state.n_followed;
+        state.visits.insert(key, (at, visit));
         written
     }
 }

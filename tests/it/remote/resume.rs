@@ -79,6 +79,7 @@ fn a_file_of_other_episodes_is_refused() {
     check("line 3: a second episode for goal 0 (sample 0)", &first, &tasks, &twice, "");
     let broken = "line 3: not a recorded episode: EOF while parsing an object at column 1";
     check(broken, &first, &tasks, &made, "{\n");
+    check("line 1: it has no end of line", &first, &tasks, &[], "a file of something else");
     let forged = lines(&made).replacen("click[buy now]", "click[description]", 1);
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(file.path(), forged).expect("a written file");

@@ -187,6 +187,13 @@ fn a_server_that_cannot_run_says_why() {
     assert!(of_host.contains("the host `no such host` cannot be resolved"), "{of_host}");
     let of_token = message(&["--port", "0", "--token-env", "NO_SUCH_VARIABLE"]);
     assert!(of_token.contains("`NO_SUCH_VARIABLE` of `--token-env` holds no token"), "{of_token}");
+    let whole = ["serve", "--catalog", CORNER_SHOP, "--port", "0", "--token-env", "SHOP_TOKEN"];
+    let refused = command(&whole).env("SHOP_TOKEN", "s3cret\n").output().expect("the binary starts");
+    let of_token = String::from_utf8(refused.stderr).expect("text");
+    assert_eq!(refused.status.code(), Some(2), "{of_token}");
+    assert!(of_token.contains("other than visible ASCII") && !of_token.contains("s3cret"), "{of_token}");
+    let of_device = message(&["--port", "0", "--device", "cpu", "--kernels", "reference"]);
+    assert!(of_device.contains("is of the model that is served, and needs `--model`"), "{of_device}");
     let of_host = message(&["--allow-host", "http://shop.example"]);
     assert!(of_host.contains("not a host, such as `shop.example` or `shop.example:8000`"), "{of_host}");
     let of_origin = message(&["--allow-origin", "app.example"]);

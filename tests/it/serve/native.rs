@@ -136,8 +136,9 @@ fn a_batch_is_its_sessions_in_order() {
     assert_eq!((&again["ids"], &again["step"]), (&json!(["2", "0", "1"]), &json!([0, 0, 0])));
     assert_eq!(server.get("/api/v1/info").json()["sessions"], 3);
     let refused = [
-        (json!({"goals": [1], "seeds": [1]}), "give either `goals` or `seeds`"),
-        (json!({}), "give either `goals` or `seeds`"),
+        (json!({"goals": [1], "seeds": [1]}), "give either `goals`, or `seeds` with or without `split`"),
+        (json!({}), "give either `goals`, or `seeds` with or without `split`"),
+        (json!({"goals": [1], "split": "test"}), "give either `goals`, or `seeds` with or without `split`"),
         (json!({"goals": [1, 2], "ids": ["0"]}), "there are 1 ids, but 2 goals or seeds"),
         (json!({"goals": [1, -2]}), "`goals`: Input should be a list of integers from 0"),
         (json!({"goals": [1], "goal": 3}), "`goal`: Extra inputs are not permitted"),

@@ -212,7 +212,7 @@ fn a_file_of_something_else_is_refused_and_stays_as_it_is() {
         (format!("{people}{rule}\n"), "line 2: the episode is of the policy `rule`, not `human`"),
         (people.replace(digest, "another"), "line 1: the episode was recorded with the goals `another`"),
         (format!("{people}\n{{}}\n"), "line 3: "),
-        ("notes without a line break".to_owned(), "it has no complete line"),
+        ("notes without a line break".to_owned(), "line 1: it has no end of line"),
     ] {
         fs::write(&path, &content).expect("written");
         let refused = RecordFile::open(&path, &SHOP).expect_err(reason).to_string();

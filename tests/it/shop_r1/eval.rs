@@ -245,6 +245,9 @@ fn what_cannot_be_evaluated_is_refused() {
     let model = ["--checkpoint", path(MODEL.path())];
     refusals("shop_r1_eval", |refused| {
         refused.row(dir.path(), &eval(&data, &["--out", "answers.jsonl"]));
+        refused.row(dir.path(), &eval(&data, &["--temperature", "0.4"]));
+        let remote = ["--base-url", "http://127.0.0.1:9/v1", "--model", "parrot"];
+        refused.row(dir.path(), &eval(&data, &[&remote[..], &["--dtype", "bf16"]].concat()));
         refused.row(dir.path(), &eval(&data, &["--split", "train"]));
         refused.row(dir.path(), &eval(&data, &["--mix", "paper"]));
         refused.row(dir.path(), &["shop-r1", "eval", "--terminate-share", "1.5"]);

@@ -87,15 +87,24 @@ impl RolloutWorkers for Down {
 
 #[test]
 fn wrong_answers_end_the_run_with_an_error_that_names_them() {
-    let wrong: [(&dyn RolloutWorkers, &str); 3] = [
+    let wrong: [(&dyn RolloutWorkers, &str); 5] = [
         (&Down, "rollout workers: the cluster is gone"),
         (&Wrong(|episodes| drop(episodes.pop())), "rollout workers: 32 episodes were asked for, 31 came"),
         (&Wrong(|episodes| episodes.swap(0, 1)), "rollout workers: the episode at EpisodeCoordinates"),
+        (&Wrong(|episodes| episodes[3].goal.0 += 1), " is of goal "),
+        (
+            &Wrong(|episodes| {
+                let tokens = episodes[2].turns[0].agent.tokens.as_mut().expect("a model's turn");
+                tokens.completion.log_probs.pop();
+            }),
+            " has not one finite log-probability and entropy for each token of completion 0",
+        ),
     ];
     for (workers, expected) in wrong {
         let (_keep, run) = branch(&toy(&[]));
         let error = trained(&toy(&[]), &run, workers).expect_err("a wrong answer");
-        assert!(error.to_string().starts_with(expected), "{error}");
+        let error = error.to_string();
+        assert!(error.starts_with("rollout workers: ") && error.contains(expected), "{error}");
         assert!(run.root().join("checkpoints/last/model").is_dir(), "the warm start is kept");
     }
 }

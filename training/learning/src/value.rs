@@ -14,9 +14,10 @@
 //! state that it passes, so the same rollouts give V* of these states ([`GoalValue::v_state`]) without
 //! further generation: the shop is deterministic, and a state is identified by a digest of its page. Rollouts
 //! forked from a state are samples for it too; the trainer makes them if configured, and saves them with its
-//! checkpoint, since they depend on its own episodes. This is an approximation: the digest contains neither
-//! the earlier context of the model nor the number of actions left, so a goal and a state have one V*,
-//! whichever path was valued first.
+//! checkpoint, since they depend on its own episodes. This is an approximation: the digest is of the page's
+//! text, and contains neither selected options nor the query, the earlier context of the model or the number of actions
+//! left. So a goal and a state have one V*, whichever path was valued first, and a turn that selects an option has the V*
+//! of the page that it was on.
 //!
 //! A goal whose samples all fail is kept, while TRL's `a2po` leaves it out: with V* = 0 a later success has
 //! its full advantage. Nothing here makes rollouts.

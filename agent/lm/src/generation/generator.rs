@@ -79,7 +79,7 @@ impl Generator {
     /// Number of tokens in the context of `lane`.
     ///
     /// # Panics
-    /// If there is no such lane; [`Generator::clear_lane`] and [`Generator::prefill`] panic too.
+    /// If there is no such lane; [`Generator::clear_lane`] and [`Generator::extend_context`] panic too.
     pub fn context_len(&self, lane: usize) -> usize {
         self.groups[lane / self.lanes_per_group].contexts[lane % self.lanes_per_group].len()
     }
@@ -93,7 +93,7 @@ impl Generator {
 
     /// Appends tokens to the context of `lane`, or replaces the context with [`Context::Fresh`], without
     /// running the model, which prefills them together with the next prompt.
-    pub fn prefill(&mut self, lane: usize, context: Context, ids: &[u32]) {
+    pub fn extend_context(&mut self, lane: usize, context: Context, ids: &[u32]) {
         if context == Context::Fresh {
             self.clear_lane(lane);
         }

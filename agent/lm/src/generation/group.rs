@@ -143,7 +143,7 @@ struct Turn<'r> {
 
 impl Turn<'_> {
     fn sample(&mut self, config: &GeneratorConfig, logits: &[f32]) -> Result<(), LmError> {
-        let allowed = self.state.map_or(Allowed::AllBut(&[]), |state| state.allowed());
+        let allowed = self.state.map_or(Allowed::All, |state| state.allowed());
         let draw = config.sampler.sample(logits, allowed, config.seed, self.coordinates())?;
         self.certainty.extend(config.certainty.map(|measure| measure.of_logits(logits)).transpose()?);
         self.push(config, draw)

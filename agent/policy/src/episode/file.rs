@@ -1,6 +1,6 @@
 //! A file of episodes that grows during a rollout.
 //!
-//! An [`EpisodeFile`] takes one episode a line and writes it at once, so that finished episodes survive any
+//! An [`EpisodeFile`] takes one episode a line and writes it at once, so that what it was given survives any
 //! end of the program. It is open to one program at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -30,7 +30,7 @@ impl EpisodeFile {
         EpisodeFile { path: path.to_owned(), file }.locked()
     }
 
-    /// Opens an existing file and reads it whole.
+    /// Opens an existing file and reads it whole; [`complete_lines`] are its episodes.
     ///
     /// # Errors
     /// If it does not exist, cannot be read, or is open in another program.
@@ -78,4 +78,21 @@ impl EpisodeFile {
             Err(TryLockError::Error(_)) => Ok(self),
         }
     }
+}
+
+/// The lines of a file that a rollout left, and the length in bytes of an incomplete last one.
+///
+/// # Errors
+/// If the file has bytes and no complete line, or the lines are not UTF-8: no rollout wrote it.
+pub fn complete_lines(bytes: &[u8]) -> Result<(&str, u64), AgentError> {
+    let refuse = |line, reason| AgentError::Line { line, reason };
+    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    if end == 0 && !bytes.is_empty() {
+        return Err(refuse(1, "it has no end of line".to_owned()));
+    }
+    let text = std::str::from_utf8(&bytes[..end]).map_err(|error| {
+        let n_before = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+        refuse(n_before + 1, error.to_string())
+    })?;
+    Ok((text, (bytes.len() - end) as u64))
 }

@@ -2,7 +2,7 @@
 //!
 //! [`EpisodePrefix::each`] replays an [`Episode`] and keeps the state before each turn. A forked episode
 //! ([`crate::Task::fork`]) resumes a copy of the session and takes over the turns before it. Policies with a
-//! memory are prefilled with these turns ([`crate::Policy::prefill`]): a model reads the recorded tokens as
+//! memory take these turns over ([`crate::Policy::replay_turn`]): a model reads the recorded tokens as
 //! one prompt and samples none of them again. The turns after the prefix are drawn from the fork's own
 //! coordinates.
 

@@ -285,7 +285,7 @@ impl Policy for CandidatePolicy {
         self.lanes[lane] = Memory::default();
     }
 
-    fn prefill(&mut self, view: &LaneView<'_>, _turn: &Turn) -> Result<(), AgentError> {
+    fn replay_turn(&mut self, view: &LaneView<'_>, _turn: &Turn) -> Result<(), AgentError> {
         self.lanes[view.lane].observe(view.page, &Instruction::parse(view.instruction()));
         Ok(())
     }

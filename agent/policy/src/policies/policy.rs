@@ -167,7 +167,7 @@ pub trait Policy {
     ///
     /// # Errors
     /// If the policy would have seen another prompt.
-    fn prefill(&mut self, _view: &LaneView<'_>, _turn: &Turn) -> Result<(), AgentError> {
+    fn replay_turn(&mut self, _view: &LaneView<'_>, _turn: &Turn) -> Result<(), AgentError> {
         Ok(())
     }
 

@@ -126,7 +126,7 @@ fn start(
     policy.enter(lane);
     if let Some(prefix) = &task.prefix {
         for (view, turn) in prefix.views(lane, task.coordinates, max_steps) {
-            policy.prefill(&view, turn)?;
+            policy.replay_turn(&view, turn)?;
         }
     }
     Ok(Recorder::start(task, max_steps, policy.name(), policy.prompt()))

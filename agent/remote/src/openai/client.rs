@@ -156,7 +156,7 @@ impl Client {
         Err(match status.as_u16() {
             408 | 409 | 429 | 500..=599 => AttemptFailure::Temporary { reason, wait },
             400 | 413 if error.is_context_exceeded() => AttemptFailure::TooLong,
-            401 | 403 | 404 => AttemptFailure::Final(Failure::Server(self.refusal(reason))),
+            300..=399 | 401 | 403 | 404 | 405 => AttemptFailure::Final(Failure::Server(self.refusal(reason))),
             _ => AttemptFailure::Final(Failure::Request(reason)),
         })
     }

@@ -2,6 +2,7 @@
 
 use reqwest::Url;
 
+use crate::address::{BadAddress, parse_http};
 use crate::error::RemoteError;
 
 /// The address of a model server, and its API key.
@@ -17,21 +18,12 @@ impl Endpoint {
     /// # Errors
     /// If `base` is not an HTTP address or contains a password, or the key is empty or not visible ASCII.
     pub fn parse(base: &str, key: Option<String>) -> Result<Endpoint, RemoteError> {
-        let refuse = |reason: &str| RemoteError::Endpoint { url: base.to_owned(), reason: reason.to_owned() };
-        let mut url = Url::parse(base)
-            .map_err(|error| refuse(&format!("{error}; an example is `http://localhost:8000/v1`")))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(refuse("the address must begin with `http://` or `https://`"));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            let url = format!("{}://…@{}", url.scheme(), url.host_str().unwrap_or_default());
-            let reason =
-                "the address must not contain a password: addresses appear in errors and results".into();
-            return Err(RemoteError::Endpoint { url, reason });
-        }
+        let mut url = parse_http(base, "http://localhost:8000/v1")
+            .map_err(|BadAddress { url, reason }| RemoteError::Endpoint { url, reason })?;
         if key.as_ref().is_some_and(|key| key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()))
         {
-            return Err(refuse("the API key is empty or has other than visible ASCII characters"));
+            let reason = "the API key is empty or has other than visible ASCII characters".to_owned();
+            return Err(RemoteError::Endpoint { url: base.to_owned(), reason });
         }
         url.path_segments_mut()
             .expect("HTTP addresses have paths")

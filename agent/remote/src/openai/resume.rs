@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use webshop_agent::{
     AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, PromptFormat, PromptStamp, Sampling,
-    Task, read_episode,
+    Task, complete_lines, read_episode,
 };
 use webshop_env::Shop;
 
@@ -27,7 +27,7 @@ pub struct ResumedEpisodes {
 /// last line without a line break.
 ///
 /// # Errors
-/// If the file does not exist or is open in another program, or a line is not an episode of the same policy,
+/// If the file does not exist, is open in another program, or has no complete line, or a line is not an episode of the same policy,
 /// settings, shop and tasks. The server's address and additional fields of requests are not recorded, and so not compared.
 pub fn resume_file(
     path: &Path,
@@ -37,12 +37,11 @@ pub fn resume_file(
 ) -> Result<(EpisodeFile, ResumedEpisodes), RemoteError> {
     let refuse = |reason: String| RemoteError::Resume { path: path.to_owned(), reason };
     let (mut file, bytes) = EpisodeFile::open(path)?;
-    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let text = std::str::from_utf8(&bytes[..end]).map_err(|error| refuse(error.to_string()))?;
+    let (text, dropped_bytes) = complete_lines(&bytes).map_err(|error| refuse(error.to_string()))?;
     let rollout = Rollout { policy, tasks, shop };
     let episodes = rollout.read(text).map_err(|error| refuse(error.to_string()))?;
-    file.truncate(end as u64)?;
-    Ok((file, ResumedEpisodes { episodes, dropped_bytes: (bytes.len() - end) as u64 }))
+    file.truncate(text.len() as u64)?;
+    Ok((file, ResumedEpisodes { episodes, dropped_bytes }))
 }
 
 /// What all episodes of a file have in common.

@@ -2,6 +2,7 @@
 
 use reqwest::Url;
 
+use crate::address::{BadAddress, parse_http};
 use crate::error::RemoteError;
 
 /// The address of a WebShop web site. Its sessions are `fixed_0`, `fixed_1` and so on, whose numbers the
@@ -15,14 +16,10 @@ impl Site {
     /// The site at `address`, such as `http://localhost:3000`.
     ///
     /// # Errors
-    /// If that is not an HTTP address.
+    /// If that is not an HTTP address, or names a user or a password.
     pub fn parse(address: &str) -> Result<Site, RemoteError> {
-        let refuse = |reason: String| RemoteError::Site { url: address.to_owned(), reason };
-        let mut root = Url::parse(address)
-            .map_err(|error| refuse(format!("{error}; an example is `http://localhost:3000`")))?;
-        if !matches!(root.scheme(), "http" | "https") {
-            return Err(refuse("the address must begin with `http://` or `https://`".into()));
-        }
+        let mut root = parse_http(address, "http://localhost:3000")
+            .map_err(|BadAddress { url, reason }| RemoteError::Site { url, reason })?;
         root.set_query(None);
         root.set_fragment(None);
         Ok(Site { root })
@@ -59,7 +56,15 @@ mod tests {
 
     #[test]
     fn other_addresses_are_errors() {
-        for address in ["", "localhost", "localhost:3000", "http://", "ftp://example.org", "file:///etc"] {
+        for address in [
+            "",
+            "localhost",
+            "localhost:3000",
+            "http://",
+            "ftp://example.org",
+            "file:///etc",
+            "http://me@shop",
+        ] {
             assert!(Site::parse(address).is_err(), "{address}");
         }
     }

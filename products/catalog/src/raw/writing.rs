@@ -57,18 +57,28 @@ impl DirWriter {
         let mut complete = Vec::with_capacity(files.len());
         for RecordFile { path, partial, records } in files {
             let sync = |mut out: BufWriter<File>| out.flush().and_then(|()| out.get_ref().sync_all());
-            records.finish().and_then(sync).map_err(io_error("write", &partial))?;
+            records.finish().and_then(sync).map_err(io_error("write", &partial.0))?;
             complete.push((partial, path));
         }
         complete
             .iter()
-            .try_for_each(|(partial, path)| fs::rename(partial, path).map_err(io_error("create", path)))
+            .try_for_each(|(partial, path)| fs::rename(&partial.0, path).map_err(io_error("create", path)))
+    }
+}
+
+/// An incomplete file, which is removed unless it was renamed.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // After a renaming there is none; otherwise the first error is the one to return.
+        let _ = fs::remove_file(&self.0);
     }
 }
 
 struct RecordFile {
     path: PathBuf,
-    partial: PathBuf,
+    partial: Partial,
     records: RecordWriter<BufWriter<File>>,
 }
 
@@ -78,14 +88,14 @@ impl RecordFile {
         begin: impl FnOnce(BufWriter<File>) -> io::Result<RecordWriter<BufWriter<File>>>,
     ) -> Result<Self, DataError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let partial = path.with_file_name(format!("{PARTIAL}{name}"));
-        let file = File::create(&partial).map_err(io_error("create", &partial))?;
-        let records = begin(BufWriter::new(file)).map_err(io_error("write", &partial))?;
+        let partial = Partial(path.with_file_name(format!("{PARTIAL}{name}")));
+        let file = File::create(&partial.0).map_err(io_error("create", &partial.0))?;
+        let records = begin(BufWriter::new(file)).map_err(io_error("write", &partial.0))?;
         Ok(Self { path, partial, records })
     }
 
     fn add(&mut self, key: Option<&str>, record: &impl Serialize) -> Result<(), DataError> {
-        self.records.add(key, record).map_err(io_error("write", &self.partial))
+        self.records.add(key, record).map_err(io_error("write", &self.partial.0))
     }
 }
 

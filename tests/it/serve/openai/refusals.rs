@@ -31,7 +31,7 @@ fn wrong_fields_are_named() {
     let text = json!({"model": "webshop", "prompt": "a"});
     for (base, path, more, param, part) in [
         (&text, "completions", json!({"n": 2}), "n", "should be 1"),
-        (&text, "completions", json!({"temperature": 2.5}), "temperature", "from 0 to 2"),
+        (&text, "completions", json!({"temperature": 2.5}), "temperature", "less than or equal to 2"),
         (&text, "completions", json!({"temperature": "hot"}), "temperature", "valid number"),
         (&text, "completions", json!({"top_p": 0}), "top_p", "must be above 0"),
         (&text, "completions", json!({"seed": 0.5}), "seed", "valid integer"),

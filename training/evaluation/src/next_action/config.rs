@@ -171,7 +171,11 @@ impl RewardConfig {
                 let hint = format!("; there are {}", known.join(", "));
                 return Err(EvaluationError::UnknownKey { key: key.clone(), hint });
             };
-            *slot = value.clone();
+            match (slot.as_object_mut(), value) {
+                // Of the weights of classes those that are named.
+                (Some(of_slot), Value::Object(named)) => of_slot.extend(named.clone()),
+                _ => *slot = value.clone(),
+            }
             changed = serde_json::from_value(Value::Object(keys.clone()))
                 .map_err(|error| invalid(key, format!("was refused: {error}")))?;
         }

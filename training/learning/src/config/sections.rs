@@ -192,8 +192,8 @@ pub struct OptimizerConfig {
     pub weight_decay: f64,
     /// Global gradient norm above which gradients are scaled down; 0 turns clipping off.
     pub grad_clip: f64,
-    /// Quantile of all gradient norms so far that replaces `grad_clip` after the first ones; 0 keeps
-    /// `grad_clip`.
+    /// Quantile of all gradient norms of reinforcement learning so far that replaces `grad_clip` after the first ten of them; 0
+    /// keeps `grad_clip`, which cloning before it always has.
     pub grad_clip_quantile: f64,
 }
 

@@ -9,11 +9,14 @@ use crate::config::{
     AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, Method, ModelConfig,
     PromptConfig, RlConfig, RlMode, SplitName, ValueConfig,
 };
-use crate::data::generated_shops::{MAX_FRESH, MAX_SHOPS};
+use crate::data::generated_shops::{MAX_FRESH, MAX_JUDGED_SEED, MAX_SHOPS};
 use crate::error::{Result, TrainingError};
 use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, OptionalClip};
 
 mod warm_start;
+
+/// The longest context, in tokens: about that of the longest Qwen2.5. Memory is taken for all of it.
+const MAX_CONTEXT: usize = 1 << 20;
 
 impl Config {
     /// Refuses the first value outside its range, in the order of the file.
@@ -86,6 +89,7 @@ impl Config {
         let turn = self.prompt.max_turn_tokens;
         at_least_one("prompt.max_turn_tokens", turn)?;
         let context = self.prompt.max_context;
+        at_most("prompt.max_context", context, MAX_CONTEXT)?;
         require(context > turn, "prompt.max_context", context, "greater than `prompt.max_turn_tokens`")
     }
 
@@ -93,6 +97,9 @@ impl Config {
         at_least_one("evaluation.episodes", self.evaluation.episodes)?;
         at_most("evaluation.shops", self.evaluation.shops, MAX_SHOPS)?;
         at_most("judgement.shops", self.judgement.shops, MAX_FRESH)?;
+        let has_seeds = !self.judgement.has_shops() || self.seed <= MAX_JUDGED_SEED;
+        let with_shops = format!("at most {MAX_JUDGED_SEED} with `judgement.shops` above 0");
+        require(has_seeds, "seed", self.seed, &with_shops)?;
         not_negative("evaluation.temperature", self.evaluation.temperature)?;
         nucleus("evaluation.top_p", self.evaluation.top_p)?;
         let selects_on_test =
@@ -364,15 +371,20 @@ fn at_most(key: &str, given: usize, most: usize) -> Result<()> {
 }
 
 fn positive(key: &str, given: f64) -> Result<()> {
-    require(given.is_finite() && given > 0.0, key, given, "a positive number")
+    require(given > 0.0 && is_normal(given), key, given, "a positive number")
 }
 
 fn not_negative(key: &str, given: f64) -> Result<()> {
-    require(given.is_finite() && given >= 0.0, key, given, "0 or a positive number")
+    require(given == 0.0 || given > 0.0 && is_normal(given), key, given, "0 or a positive number")
 }
 
 fn nucleus(key: &str, given: f64) -> Result<()> {
-    require(given > 0.0 && given <= 1.0, key, given, "above 0 and at most 1")
+    require(given > 0.0 && given <= 1.0 && is_normal(given), key, given, "above 0 and at most 1")
+}
+
+/// Whether a number is neither 0, subnormal nor infinite in the 32 bits in which it is used.
+fn is_normal(given: f64) -> bool {
+    (given as f32).is_normal()
 }
 
 fn share(key: &str, given: f64) -> Result<()> {

@@ -22,7 +22,7 @@ use webshop_env::Shop;
 use webshop_lm::{BpeTokenizer, Context, Sampler};
 use webshop_products::{GoalId, Seed};
 
-use crate::config::{DemonstrationKind, WarmStartConfig};
+use crate::config::{Config, DemonstrationKind, WarmStartConfig};
 use crate::data::layout_demonstrations::{layout_trajectory, render_demonstration, thought_pieces};
 use crate::data::task_set::{TaskId, TaskSet};
 use crate::data::trajectory::{MicroBatch, Trajectory};
@@ -30,7 +30,7 @@ use crate::error::Result;
 use crate::math::sum_all;
 use crate::model::gradient::{Gradients, accumulate};
 use crate::model::network::Network;
-use crate::model::policy::Demonstrator;
+use crate::model::policy::{Demonstrator, PolicyModel};
 use crate::purpose;
 
 /// Goals drawn at most for one place in a batch. A goal can lack a demonstration that fits into the context,
@@ -60,6 +60,32 @@ pub(crate) struct Demonstrations<'a> {
     pub(crate) only_successful: bool,
     /// The run's seed.
     pub(crate) seed: Seed,
+}
+
+impl<'a> Demonstrations<'a> {
+    /// Those that the run of a configuration draws at `step`.
+    ///
+    /// # Errors
+    /// If the prompt format of `policy` has no demonstrations.
+    pub(crate) fn of_run(
+        config: &'a Config,
+        task_set: &'a TaskSet,
+        policy: &'a PolicyModel,
+        step: u64,
+    ) -> Result<Self> {
+        Ok(Self {
+            task_set,
+            tokenizer: &policy.tokenizer,
+            demonstrator: policy.demonstrator(config)?,
+            results_shown: config.prompt.results_shown,
+            max_context: config.prompt.max_context,
+            max_turn_tokens: config.prompt.max_turn_tokens,
+            max_steps: config.run.max_steps,
+            config: &config.warm_start,
+            only_successful: config.warm_start.is_filtered(step),
+            seed: Seed(config.seed),
+        })
+    }
 }
 
 impl Demonstrations<'_> {

@@ -24,6 +24,9 @@ pub(crate) const MAX_SHOPS: usize = 1_000_000;
 /// The most fresh shops of one run; those of the next seed follow them.
 pub(crate) const MAX_FRESH: usize = 64;
 
+/// The largest seed of a run with fresh shops: generator seeds have 64 bits.
+pub(crate) const MAX_JUDGED_SEED: u64 = (u64::MAX - FRESH) / MAX_FRESH as u64 - 1;
+
 /// The first `n` auxiliary shops, of `n_products` products each.
 pub(crate) fn auxiliary_shops(n: usize, n_products: usize) -> Result<Vec<Arc<Shop>>> {
     generated_shops(AUXILIARY, n, n_products)
@@ -34,16 +37,16 @@ pub(crate) fn validation_shops(n: usize, n_products: usize) -> Result<Vec<Arc<Sh
     generated_shops(VALIDATION, n, n_products)
 }
 
-/// The first `n` fresh shops of the run of `seed`, of `n_products` products each. Generator seeds have 64 bits and wrap
-/// around.
+/// The first `n` fresh shops, at most [`MAX_FRESH`], of the run of `seed`, at most [`MAX_JUDGED_SEED`], of `n_products`
+/// products each.
 pub(crate) fn fresh_shops(seed: Seed, n: usize, n_products: usize) -> Result<Vec<Arc<Shop>>> {
-    let first = FRESH.wrapping_add(seed.0.wrapping_mul(MAX_FRESH as u64));
+    let first = FRESH + seed.0 * MAX_FRESH as u64;
     generated_shops(first, n, n_products)
 }
 
 fn generated_shops(first: u64, n: usize, products: usize) -> Result<Vec<Arc<Shop>>> {
     let shop = |number: u64| {
-        let of = GeneratedCatalog { seed: first.wrapping_add(number), products };
+        let of = GeneratedCatalog { seed: first + number, products };
         Ok(Arc::new(Shop::generated(of)?))
     };
     (0..n as u64).into_par_iter().map(shop).collect()

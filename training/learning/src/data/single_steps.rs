@@ -194,6 +194,14 @@ impl Steps<'_> {
         self.draw(format, &demonstrated, round, step)
     }
 
+    /// As [`Self::of`] in a round of optimizer step `step` alone, or in another if no goal has a step in that.
+    ///
+    /// # Errors
+    /// As [`Self::of`], after some rounds.
+    pub(crate) fn of_step(&self, format: &StepFormat<'_>, goals: &[TaskId], step: u64) -> Result<Drawn> {
+        first_with_steps(|retry| self.of(format, goals, step + (retry << 32), step))
+    }
+
     /// The steps of these goals by these experts.
     fn draw(
         &self,
@@ -249,14 +257,7 @@ impl Steps<'_> {
             // In another batch, the same goal has another step.
             self.draw(format, &(0..n).map(goal).collect::<Vec<_>>(), step, step)
         };
-        let mut drawn = draw();
-        for _ in 1..BATCH_TRIES {
-            if !matches!(drawn, Err(TrainingError::NoSteps { .. })) {
-                break;
-            }
-            drawn = draw();
-        }
-        Ok(drawn?.steps.iter().map(Step::demonstration).collect())
+        Ok(first_with_steps(|_| draw())?.steps.iter().map(Step::demonstration).collect())
     }
 
     /// All training goals, or the task ids of the recorded steps.
@@ -341,6 +342,18 @@ impl Steps<'_> {
         let shop = self.task_set.shop_of(goal);
         (0..TERMINATE_TRIES).find_map(|_| draw_terminate_example(shop, goal.goal, BuyNowAs::Click, rng))
     }
+}
+
+/// The first of some draws, numbered from 0, that has a step.
+fn first_with_steps(mut draw: impl FnMut(u64) -> Result<Drawn>) -> Result<Drawn> {
+    let mut drawn = draw(0);
+    for retry in 1..BATCH_TRIES {
+        if !matches!(drawn, Err(TrainingError::NoSteps { .. })) {
+            break;
+        }
+        drawn = draw(retry);
+    }
+    drawn
 }
 
 #[cfg(test)]

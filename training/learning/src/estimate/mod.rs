@@ -10,7 +10,6 @@ mod system;
 pub use crate::estimate::need::MemoryNeed;
 
 use webshop_lm::device::{Compute, ComputeDtype};
-use webshop_products::Seed;
 
 use crate::config::{Config, RlMode};
 use crate::data::demonstrations::Demonstrations;
@@ -123,20 +122,10 @@ pub fn estimate_memory(config: &Config, backend: Backend) -> Result<MemoryEstima
     })
 }
 
-/// Demonstrations as the run would draw them.
+/// Demonstrations as the run would draw them, with failed ones, which are longer.
 fn demonstrations(config: &Config, task_set: &TaskSet, policy: &PolicyModel) -> Result<Vec<Trajectory>> {
-    let demonstrations = Demonstrations {
-        task_set,
-        tokenizer: &policy.tokenizer,
-        demonstrator: policy.demonstrator(config)?,
-        results_shown: config.prompt.results_shown,
-        max_context: config.prompt.max_context,
-        max_turn_tokens: config.prompt.max_turn_tokens,
-        max_steps: config.run.max_steps,
-        config: &config.warm_start,
-        only_successful: false,
-        seed: Seed(config.seed),
-    };
+    let demonstrations =
+        Demonstrations { only_successful: false, ..Demonstrations::of_run(config, task_set, policy, 0)? };
     let batch = demonstrations.batch(0, EXAMPLES.min(config.rl.batch_episodes))?;
     if batch.is_empty() { Err(TrainingError::NothingToClone { step: 0 }) } else { Ok(batch) }
 }

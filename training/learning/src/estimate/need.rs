@@ -5,6 +5,7 @@ use webshop_lm::device::{ComputeDtype, DeviceMemory};
 
 use crate::config::{Config, Method};
 use crate::data::trajectory::{MicroBatch, Trajectory};
+use crate::loss::AdvantageSource;
 use crate::model::gradient::WAVE;
 use crate::optimizer::bytes_of_moments;
 use crate::setup::limits::{LANES, lanes_within};
@@ -167,7 +168,9 @@ impl Run<'_> {
     fn n_lanes(&self) -> usize {
         let config = self.config;
         let measured = config.evaluation.episodes.max(config.judgement.episodes);
-        LANES.min(config.rl.batch_episodes.max(measured))
+        let has_values = config.loss().advantage_source() == AdvantageSource::Value;
+        let referred = if has_values { config.rl.goals_per_step() * config.value.samples } else { 0 };
+        LANES.min(config.rl.batch_episodes.max(measured).max(referred))
     }
 
     /// Tokens of a lane.

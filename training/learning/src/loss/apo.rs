@@ -87,7 +87,7 @@ pub(super) fn squares(
             let mut log_ratio = sum_all(&of_tokens)?; // []
             if let Some(clip) = clip {
                 let push = segment.advantage - beta2 * log_ratio.to_dtype(DType::F64)?.to_scalar::<f64>()?;
-                let moved = log_probs.narrow(start, segment.n_tokens)?.moved()?;
+                let moved = log_probs.narrow(start, segment.n_tokens)?.log_ratios()?;
                 let is_past: Vec<bool> = moved.iter().map(|moved| clip.is_past(*moved, push)).collect();
                 n_clipped += is_past.iter().filter(|past| **past).count();
                 log_ratio = sum_of_free(&of_tokens, &is_past)?;

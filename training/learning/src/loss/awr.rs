@@ -67,7 +67,10 @@ pub(super) fn exponential_weights(targets: &mut [Target], beta: f64) -> bool {
     if segments().all(|segment| Some(segment.advantage) == first) {
         return false;
     }
-    let weight = |segment: &Segment| libm::exp((segment.advantage / beta).min(LARGEST_EXPONENT));
+    let exponent = |segment: &Segment| (segment.advantage / beta).min(LARGEST_EXPONENT);
+    // Of the largest exponent, which cancels: all others may underflow.
+    let largest = segments().map(exponent).fold(f64::NEG_INFINITY, f64::max);
+    let weight = |segment: &Segment| libm::exp(exponent(segment) - largest);
     let mean = segments().map(weight).sum::<f64>() / segments().count() as f64;
     for segment in targets.iter_mut().flat_map(|target| &mut target.segments) {
         segment.weight = weight(segment) / mean;
@@ -89,6 +92,14 @@ mod tests {
             (weights[0] - 1.761_594).abs() < 1e-6 && (weights[1] - 0.238_406).abs() < 1e-6,
             "{weights:?}"
         );
+    }
+
+    #[test]
+    fn not_all_exponentials_underflow() {
+        // e^(−800) and e^(−900) are 0 in 64 bits; their ratio is e^(−100).
+        let weights = weights(&Awr { beta: 1e-3 }, &[(0.0, 0.8), (0.0, 0.9)]);
+        assert_eq!(weights[0], 2.0);
+        assert!((weights[1] / (2.0 * (-100.0_f64).exp()) - 1.0).abs() < 1e-9, "{weights:?}");
     }
 
     #[test]

@@ -11,11 +11,12 @@
 //! L = −mean_b [ mean_t min( ρ_t A, clip(ρ_t, 1 − ε_low, 1 + ε_high) A ) − k · mean_t KL_t ]
 //! ```
 //!
-//! γ — `discount`, ω — `step_weight`. States are equal if their digests are
+//! γ — `discount`, ω — `step_weight`. States are equal if the digests of their texts are
 //! ([`crate::loss::ScoredTurn::state`]). A turn at a state that no other turn of the group visits has A^S =
 //! 0.
 //!
-//! Deviations from the paper: an episode is one sequence and its tokens are averaged together, while the
+//! Deviations from the paper: the text of a product's page does not show selected options, so that choosing one and buying
+//! after it are actions of one state; an episode is one sequence and its tokens are averaged together, while the
 //! paper's code makes a sample of every turn; standard deviations are over n − 1, as in
 //! [`crate::loss::Grpo`].
 

@@ -9,7 +9,7 @@ use crate::error::{Result, TrainingError};
 use crate::loss::Scored;
 
 /// Added to a standard deviation before dividing by it; smaller standard deviations count as 0.
-const EPSILON: f64 = 1e-6;
+pub(super) const EPSILON: f64 = 1e-6;
 
 /// Mean and spread of the rewards of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]

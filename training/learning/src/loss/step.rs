@@ -62,7 +62,7 @@ pub(crate) struct Scoring {
 
 /// A critic that learns beside the policy.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Criticized<'c> {
+pub(crate) struct CriticLoss<'c> {
     /// Its weights.
     pub(crate) head: &'c ValueHead,
     /// Weight of its squared error in the gradient of the policy's weights.
@@ -114,7 +114,7 @@ pub(crate) fn loss_gradient(
     loss: &dyn Loss,
     batch: &[Trajectory],
     targets: &[Target],
-    critic: Option<Criticized<'_>>,
+    critic: Option<CriticLoss<'_>>,
     Scoring { sampler, limit_tokens }: Scoring,
 ) -> Result<Option<LossGradient>> {
     let pairs = batch.iter().zip(targets).filter(|(_, target)| target.has_weight());
@@ -165,7 +165,7 @@ pub(crate) fn loss_gradient(
 /// The squared error of a critic's values on a micro-batch; adds its gradient at the hidden states to `outputs`.
 /// `targets` are those of the members, with returns.
 fn value_error(
-    Criticized { head, coefficient }: Criticized<'_>,
+    CriticLoss { head, coefficient }: CriticLoss<'_>,
     pass: &Recorded<'_>,
     targets: &[Target],
     outputs: &mut OutputGradients,
@@ -217,7 +217,7 @@ mod tests {
     use crate::loss::{Apo, Clip, Grpo, KlTerm, Ppo, Segment};
     use crate::model::critic::Critic;
     use crate::model::train_state::TrainState;
-    use crate::optimizer::{StepOutcome, Stride};
+    use crate::optimizer::{StepOutcome, UpdateConfig};
 
     fn trajectory(salt: u32, log_prob: f32) -> Trajectory {
         let ids = |n: u32, by: u32| (0..n).map(|at| (at * by + salt) % 50).collect::<Vec<u32>>();
@@ -249,8 +249,8 @@ mod tests {
                 .unwrap();
         // Of the four trajectories of 5 + 4 + 10 + 4 tokens, the third has no weight and is not trained on.
         assert_eq!(n_tokens, 3 * 23);
-        let stride = Stride { lr: 1e-2, grad_clip: 0.5 };
-        let StepOutcome::Stepped { grad_norm } = train_state.step(gradients, stride).unwrap() else {
+        let update = UpdateConfig { lr: 1e-2, grad_clip: 0.5 };
+        let StepOutcome::Stepped { grad_norm } = train_state.step(gradients, update).unwrap() else {
             panic!("the gradient is not finite");
         };
         train_state.copy_to_host(&model).unwrap();
@@ -316,12 +316,12 @@ mod tests {
         let scoring = Scoring { sampler: Sampler::UNTEMPERED, limit_tokens: 60 };
         let (loss_fn, head) = (Ppo { kl: KlTerm::NONE, ..Ppo::default() }, critic(32));
         let measure = |policy: &Network| {
-            let critic = Some(Criticized { head: &head, coefficient });
+            let critic = Some(CriticLoss { head: &head, coefficient });
             loss_gradient(policy, &reference, &loss_fn, &batch, &targets, critic, scoring).unwrap().unwrap()
         };
         let LossGradient { gradients, critic: before, .. } = measure(train_state.network());
-        let stride = Stride { lr: 1e-3, grad_clip: 0.0 };
-        let StepOutcome::Stepped { grad_norm } = train_state.step(gradients, stride).unwrap() else {
+        let update = UpdateConfig { lr: 1e-3, grad_clip: 0.0 };
+        let StepOutcome::Stepped { grad_norm } = train_state.step(gradients, update).unwrap() else {
             panic!("the gradient is not finite");
         };
         let after = measure(train_state.network()).critic;
@@ -357,7 +357,7 @@ mod tests {
             Ok((vec![1.0; pass.stats().entropy.len()].into(), ()))
         })
         .unwrap();
-        let error = cpu.step(gradients, Stride { lr: 0.1, grad_clip: 0.0 }).unwrap_err().to_string();
+        let error = cpu.step(gradients, UpdateConfig { lr: 0.1, grad_clip: 0.0 }).unwrap_err().to_string();
         assert!(error.contains("another backend"), "{error}");
     }
 }

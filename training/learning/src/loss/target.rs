@@ -25,7 +25,7 @@ pub struct Scored {
 pub struct ScoredTurn {
     /// Sampled tokens.
     pub n_tokens: usize,
-    /// Digest of the state before the turn; equal digests are equal states of the shop for the same goal.
+    /// Digest of the text of the page before the turn. It tells neither selected options nor the query from others.
     pub state: u64,
     /// V* of the state after the turn, if known; ignored for the last turn, which is followed by the reward.
     pub v_next: Option<f64>,

@@ -26,7 +26,7 @@ impl LogProbs {
     }
 
     /// log ρₜ: how far each token's log-probability has moved since it was sampled.
-    pub(crate) fn moved(&self) -> Result<Vec<f64>> {
+    pub(crate) fn log_ratios(&self) -> Result<Vec<f64>> {
         (&self.policy - &self.behaviour)?.to_dtype(DType::F64)?.to_vec1()
     }
 

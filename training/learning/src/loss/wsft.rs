@@ -21,7 +21,8 @@
 //!
 //! | batch | formula | here |
 //! |---|---|---|
-//! | one episode | w = 1 | w = clamp(1 + A/β), with one log warning; `NoSignal` if A = 0 |
+//! | one episode, not exponential | w = 1, shifted c | w = clamp(1 + A/β), with one log warning; `NoSignal` if A = 0 |
+//! | one episode, exponential | w = 1 | `NoSignal` |
 //! | equal advantages (std below 1e-6) | w = 1: self-imitation, or amplified noise | `NoSignal` |
 //!
 //! Three weaknesses of the original recipe remain. Two episodes always get w = 1.707 and .293, whatever their
@@ -37,12 +38,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::loss::awr::exponential_weights;
+use crate::loss::group::{EPSILON, GroupStatistics};
 use crate::loss::terms::{LogProbs, Term, constant};
 use crate::loss::{AdvantageSource, KlTerm, Loss, Prepared, Scored, Target, credited};
 use crate::math::sum_all;
 
-/// Added to the standard deviation; smaller standard deviations count as 0.
-const EPSILON: f64 = 1e-6;
 /// Bounds of w.
 const WEIGHTS: (f64, f64) = (0.1, 5.0);
 
@@ -162,14 +162,15 @@ impl Wsft {
     }
 
     fn center_and_deviation(&self, advantages: &[f64]) -> (f64, f64) {
-        let n = advantages.len() as f64;
-        let squares = |center: f64| advantages.iter().map(|a| (a - center).powi(2)).sum::<f64>();
         match self.center {
             Center::Batch => {
-                let mean = advantages.iter().sum::<f64>() / n;
-                (mean, (squares(mean) / (n - 1.0).max(1.0)).sqrt())
+                let GroupStatistics { mean, std, .. } = GroupStatistics::of(advantages);
+                (mean, std)
             }
-            Center::Prompt => (0.0, (squares(0.0) / n).sqrt()),
+            Center::Prompt => {
+                let squares: f64 = advantages.iter().map(|a| a.powi(2)).sum();
+                (0.0, (squares / advantages.len() as f64).sqrt())
+            }
         }
     }
 }

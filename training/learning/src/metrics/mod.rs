@@ -130,7 +130,7 @@ metrics! {
     TrainLr = "train/lr",
     /// Batches so far whose rewards gave no signal. Nothing is learned from them, but demonstrations beside them are.
     TrainSkippedNoSignal = "train/skipped_no_signal",
-    /// Steps so far that were skipped because a gradient was not finite.
+    /// Updates so far, of weights or critic, that were skipped because a gradient was not finite.
     TrainSkippedNonFinite = "train/skipped_non_finite",
     /// Share of the step's goals whose V* was known before.
     ValueHitRate = "value/hit_rate",

@@ -25,7 +25,7 @@ use crate::config::{Method, OptimizerConfig};
 use crate::data::trajectory::{MicroBatch, Trajectory};
 use crate::error::{Result, TrainingError};
 use crate::model::network::Network;
-use crate::optimizer::{Optimizer, StepOutcome, Stride};
+use crate::optimizer::{Optimizer, StepOutcome, UpdateConfig};
 
 /// Names of the parameters, `[D]` and `[1]`.
 const NAMES: [&str; 2] = ["value_head.weight", "value_head.bias"];
@@ -166,7 +166,7 @@ impl Critic {
     pub(crate) fn step(&mut self, gradient: &HeadGradient, lr: f64) -> Result<StepOutcome> {
         let weight = gradient.weight.iter().map(|slope| *slope as f32).collect();
         let mut gradients = [weight, vec![gradient.bias as f32]];
-        self.optimizer.step(&self.parameters, &mut gradients, Stride { lr, grad_clip: 0.0 })
+        self.optimizer.step(&self.parameters, &mut gradients, UpdateConfig { lr, grad_clip: 0.0 })
     }
 
     /// V before each turn of each trajectory under the weights of `policy`. `turns[i]` gives the sampled tokens of each

@@ -14,18 +14,18 @@ use crate::config::{Method, OptimizerConfig};
 use crate::error::{Result, TrainingError};
 use crate::model::gradient::Gradients;
 use crate::model::network::Network;
-use crate::optimizer::{DeviceOptimizer, Optimizer, StepOutcome, Stride};
+use crate::optimizer::{DeviceOptimizer, Optimizer, StepOutcome, UpdateConfig};
 
 /// A network with its optimizer.
 #[derive(Debug)]
 pub(crate) struct TrainState {
     network: Network,
-    moving: Moving,
+    optimizer: BackendOptimizer,
 }
 
 /// The optimizer of the backend.
 #[derive(Debug)]
-enum Moving {
+enum BackendOptimizer {
     Cpu(Optimizer),
     Device(DeviceOptimizer),
 }
@@ -39,8 +39,8 @@ impl TrainState {
         config: &OptimizerConfig,
     ) -> Result<Self> {
         if compute.uses_cpu_backend() {
-            let moving = Moving::Cpu(Optimizer::new(method, config, model.learnable()));
-            return Ok(Self { network: Network::new(model, compute)?, moving });
+            let optimizer = BackendOptimizer::Cpu(Optimizer::new(method, config, model.learnable()));
+            return Ok(Self { network: Network::new(model, compute)?, optimizer });
         }
         let (on_device, adapter) = DeviceModel::with_adapter(model, compute)?;
         let optimizer = match adapter {
@@ -50,7 +50,10 @@ impl TrainState {
                 DeviceOptimizer::new(method, config, &on_device, Some(masters))
             }
         }?;
-        Ok(Self { network: Network::Device(on_device.into()), moving: Moving::Device(optimizer) })
+        Ok(Self {
+            network: Network::Device(on_device.into()),
+            optimizer: BackendOptimizer::Device(optimizer),
+        })
     }
 
     /// Like [`new`](Self::new), with the moments that [`save_moments`](Self::save_moments) wrote to `path`.
@@ -61,22 +64,24 @@ impl TrainState {
         config: &OptimizerConfig,
         path: &Path,
     ) -> Result<Self> {
-        let Self { network, moving } = Self::new(model, compute, method, config)?;
-        let moving = match moving {
-            Moving::Cpu(_) => Moving::Cpu(Optimizer::load(method, config, model.learnable(), path)?),
-            Moving::Device(optimizer) => Moving::Device(optimizer.load(path)?),
+        let Self { network, optimizer } = Self::new(model, compute, method, config)?;
+        let optimizer = match optimizer {
+            BackendOptimizer::Cpu(_) => {
+                BackendOptimizer::Cpu(Optimizer::load(method, config, model.learnable(), path)?)
+            }
+            BackendOptimizer::Device(optimizer) => BackendOptimizer::Device(optimizer.load(path)?),
         };
-        Ok(Self { network, moving })
+        Ok(Self { network, optimizer })
     }
 
     /// Resets the moments and switches to `method`.
     pub(crate) fn restart(&mut self, method: Method, config: &OptimizerConfig) -> Result<()> {
-        match (&self.network, &mut self.moving) {
-            (Network::Cpu(model), Moving::Cpu(optimizer)) => {
+        match (&self.network, &mut self.optimizer) {
+            (Network::Cpu(model), BackendOptimizer::Cpu(optimizer)) => {
                 *optimizer = Optimizer::new(method, config, model.learnable());
                 Ok(())
             }
-            (Network::Device(_), Moving::Device(optimizer)) => optimizer.restart(method),
+            (Network::Device(_), BackendOptimizer::Device(optimizer)) => optimizer.restart(method),
             _ => Err(other_backend()),
         }
     }
@@ -87,13 +92,13 @@ impl TrainState {
     }
 
     /// One optimizer step; a gradient with a NaN or an infinity changes nothing.
-    pub(crate) fn step(&mut self, gradients: Gradients, stride: Stride) -> Result<StepOutcome> {
-        match (&self.network, &mut self.moving, gradients) {
-            (Network::Cpu(model), Moving::Cpu(optimizer), Gradients::Cpu(mut gradients)) => {
-                optimizer.step(model.learnable(), &mut gradients, stride)
+    pub(crate) fn step(&mut self, gradients: Gradients, update: UpdateConfig) -> Result<StepOutcome> {
+        match (&self.network, &mut self.optimizer, gradients) {
+            (Network::Cpu(model), BackendOptimizer::Cpu(optimizer), Gradients::Cpu(mut gradients)) => {
+                optimizer.step(model.learnable(), &mut gradients, update)
             }
-            (Network::Device(model), Moving::Device(optimizer), Gradients::Device(gradients)) => {
-                optimizer.step(model, &gradients, stride)
+            (Network::Device(model), BackendOptimizer::Device(optimizer), Gradients::Device(gradients)) => {
+                optimizer.step(model, &gradients, update)
             }
             _ => Err(other_backend()),
         }
@@ -101,17 +106,17 @@ impl TrainState {
 
     /// Copies what is trained to `model`, from which the state was created; does nothing on the cpu backend.
     pub(crate) fn copy_to_host(&self, model: &Qwen2) -> Result<()> {
-        match &self.moving {
-            Moving::Cpu(_) => Ok(()),
-            Moving::Device(optimizer) => optimizer.write_to(model),
+        match &self.optimizer {
+            BackendOptimizer::Cpu(_) => Ok(()),
+            BackendOptimizer::Device(optimizer) => optimizer.write_to(model),
         }
     }
 
     /// Writes the moments and the step count.
     pub(crate) fn save_moments(&self, path: &Path) -> Result<()> {
-        match &self.moving {
-            Moving::Cpu(optimizer) => optimizer.save(path),
-            Moving::Device(optimizer) => optimizer.save(path),
+        match &self.optimizer {
+            BackendOptimizer::Cpu(optimizer) => optimizer.save(path),
+            BackendOptimizer::Device(optimizer) => optimizer.save(path),
         }
     }
 }

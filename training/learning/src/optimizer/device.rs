@@ -19,7 +19,7 @@ use crate::config::{Method, OptimizerConfig};
 use crate::error::Result;
 use crate::math::power;
 use crate::optimizer::muon::is_hidden_matrix;
-use crate::optimizer::{StepOutcome, Stride, file, is_decayed};
+use crate::optimizer::{StepOutcome, UpdateConfig, file, is_decayed};
 
 /// The optimizer of one [`DeviceModel`] and its state.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl DeviceOptimizer {
         &mut self,
         model: &DeviceModel,
         gradients: &Parameters,
-        Stride { lr, grad_clip }: Stride,
+        UpdateConfig { lr, grad_clip }: UpdateConfig,
     ) -> Result<StepOutcome> {
         let kernels = model.kernels();
         let gradients = self.learned.gradients(gradients)?;

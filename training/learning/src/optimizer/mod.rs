@@ -6,7 +6,7 @@
 //! 1711.05101, algorithm 2:
 //!
 //! ```text
-//! g ← g · min(1, c/‖g‖)                    global norm over all parameters; c — `Stride::grad_clip`, 0 for no clipping
+//! g ← g · min(1, c/‖g‖)                    global norm over all parameters; c — `UpdateConfig::grad_clip`, 0 for no clipping
 //! m ← b₁ m + (1 − b₁) g                    m — `first`,  b₁ — `betas[0]`
 //! v ← b₂ v + (1 − b₂) g²                   v — `second`, b₂ — `betas[1]`
 //! w ← w − lr · λ w                         λ — `weight_decay`
@@ -72,7 +72,7 @@ pub(crate) fn is_decayed(name: &str) -> bool {
 
 /// The size of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Stride {
+pub(crate) struct UpdateConfig {
     /// Learning rate.
     pub(crate) lr: f64,
     /// c, the largest global gradient norm; 0 for no clipping.
@@ -149,7 +149,7 @@ impl Optimizer {
         &mut self,
         parameters: &[(String, Var)],
         gradients: &mut [Vec<f32>],
-        Stride { lr, grad_clip }: Stride,
+        UpdateConfig { lr, grad_clip }: UpdateConfig,
     ) -> Result<StepOutcome> {
         self.check(parameters, gradients)?;
         let outcome = self.clip(gradients, grad_clip);

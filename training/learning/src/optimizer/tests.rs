@@ -15,8 +15,8 @@ fn config(weight_decay: f64) -> OptimizerConfig {
 }
 
 /// Without clipping.
-fn at(lr: f64) -> Stride {
-    Stride { lr, grad_clip: 0.0 }
+fn at(lr: f64) -> UpdateConfig {
+    UpdateConfig { lr, grad_clip: 0.0 }
 }
 
 #[track_caller]
@@ -54,7 +54,7 @@ fn clipping_is_by_the_norm_over_all_parameters() {
     let parameters = [parameter("a", &[0.0]), parameter("b", &[0.0])];
     let mut gradients = [vec![3.0], vec![4.0]];
     let mut adam = Optimizer::new(Method::Adamw, &config(0.0), &parameters);
-    let outcome = adam.step(&parameters, &mut gradients, Stride { lr: 0.1, grad_clip: 1.0 }).unwrap();
+    let outcome = adam.step(&parameters, &mut gradients, UpdateConfig { lr: 0.1, grad_clip: 1.0 }).unwrap();
     // √(9 + 16) = 5, so both shrink to a fifth.
     assert_eq!(outcome, StepOutcome::Stepped { grad_norm: 5.0 });
     near(gradients[0][0], 0.6);

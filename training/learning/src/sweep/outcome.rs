@@ -1,7 +1,7 @@
 //! Reads the finished runs of a comparison and checks that they can be compared.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use webshop_products::{GoalId, hex, read_json_lines};
@@ -50,19 +50,21 @@ pub fn read_outcomes(comparison: &Comparison, folder: &ComparisonFolder) -> Resu
     let split = comparison.warm_start(0).evaluation.split.to_string();
     let mut arms: Vec<ArmOutcome> = Vec::new();
     for arm in &comparison.arms {
-        let mut runs = Vec::new();
+        let mut runs: Vec<RunOutcome> = Vec::new();
+        // The first arm may be alone; what arms share is then of the first that is not.
+        let sharing = arms.iter().zip(&comparison.arms).find(|(_, arm)| !arm.is_alone).map(|(arm, _)| arm);
         for (number, seed) in comparison.seeds.iter().enumerate() {
             let root = folder.run(&arm.name, *seed);
             let run = RunOutcome::read(&root, &split)?;
-            let first = arms.first().map(|arm| &arm.runs);
-            if let Some(first) = first.map_or(runs.first(), |runs| runs.first()) {
-                run.check_same_tasks(first, arm.is_alone, &root)?;
+            if let Some(first) = arms.first() {
+                run.check_same_tasks(&first.runs[0], true, &root)?;
+                run.check_same_judgement(&first.runs[number], &root)?;
             }
-            if let Some(sibling) = first.map(|runs| &runs[number]) {
-                run.check_same_judgement(sibling, &root)?;
-                if !arm.is_alone {
-                    run.check_same_warm_start(sibling, &root)?;
-                }
+            if let Some(first) = runs.first().or(sharing.filter(|_| !arm.is_alone).map(|arm| &arm.runs[0])) {
+                run.check_same_tasks(first, false, &root)?;
+            }
+            if let Some(sibling) = sharing.filter(|_| !arm.is_alone).map(|arm| &arm.runs[number]) {
+                run.check_same_warm_start(sibling, &root)?;
             }
             runs.push(run);
         }
@@ -102,8 +104,8 @@ impl RunOutcome {
         self.episodes.iter().map(|episode| (episode.shop, episode.goal))
     }
 
-    /// Fails if the goals, rewards, prompts or steps differ from those of `other`. An arm with its own warm
-    /// start (`is_alone`) may have another prompt format and other training shops.
+    /// Fails if the goals, rewards, prompts or steps differ from those of `other`. If one of them has its own warm
+    /// start (`is_alone`), prompt format, training data, frozen weights and loss may differ.
     fn check_same_tasks(&self, other: &Self, is_alone: bool, root: &Path) -> Result<()> {
         // The tokenizer depends on the seed.
         let mut shop =
@@ -111,6 +113,9 @@ impl RunOutcome {
         if is_alone {
             shop.prompt.clone_from(&other.fingerprint.prompt);
             shop.task_set.clone_from(&other.fingerprint.task_set);
+            shop.base.clone_from(&other.fingerprint.base);
+            shop.examples.clone_from(&other.fingerprint.examples);
+            shop.loss.clone_from(&other.fingerprint.loss);
         }
         let steps = |run: &Self| {
             run.step_results.iter().map(|result| result.ground_truth.clone()).collect::<Vec<_>>()
@@ -153,20 +158,30 @@ impl RunOutcome {
     }
 }
 
-/// The digest of a folder of files: of their names and bytes, by name.
+/// The digest of a folder: of the relative paths and the bytes of its files, by path.
 fn digest(folder: &Path) -> Result<String> {
-    let failed = |e| TrainingError::io("read", folder, e);
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        files.push(entry.map_err(failed)?.path());
-    }
+    collect_files(folder, &mut files)?;
     files.sort();
     let mut hash = Sha256::new();
     for file in files {
         let bytes = fs::read(&file).map_err(|e| TrainingError::io("read", &file, e))?;
-        hash.update(file.file_name().unwrap_or_default().as_encoded_bytes());
+        hash.update(file.strip_prefix(folder).unwrap_or(&file).as_os_str().as_encoded_bytes());
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     }
     Ok(hex(&hash.finalize()))
+}
+
+/// The files below a folder.
+fn collect_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let failed = |e| TrainingError::io("read", folder, e);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        match path.is_dir() {
+            true => collect_files(&path, files)?,
+            false => files.push(path),
+        }
+    }
+    Ok(())
 }

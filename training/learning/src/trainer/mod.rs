@@ -52,8 +52,8 @@ mod value_cache;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
-use webshop_evaluation::Summary;
 use webshop_evaluation::next_action::NextActionScores;
+use webshop_evaluation::{Summary, mean};
 
 use crate::config::Config;
 use crate::error::{Result, TrainingError};
@@ -63,7 +63,7 @@ use crate::model::critic::Critic;
 use crate::model::gradient::Gradients;
 use crate::model::network::Network;
 use crate::model::train_state::TrainState;
-use crate::optimizer::{StepOutcome, Stride};
+use crate::optimizer::{StepOutcome, UpdateConfig};
 use crate::run::atomic::{read_json, write_atomically, write_json};
 use crate::run::checkpoint::names::{CONFIG, CRITIC, MODEL, OPTIMIZER};
 use crate::run::folder::RunFolder;
@@ -199,7 +199,7 @@ impl<'a> Trainer<'a> {
     /// Clips and applies a gradient, and returns its norm. A gradient that is not finite is skipped and
     /// counted: `None`.
     fn update(&mut self, gradients: Gradients, lr: f64, grad_clip: f64) -> Result<Option<f64>> {
-        match self.train_state.step(gradients, Stride { lr, grad_clip })? {
+        match self.train_state.step(gradients, UpdateConfig { lr, grad_clip })? {
             StepOutcome::Stepped { grad_norm, .. } => Ok(Some(grad_norm)),
             StepOutcome::NonFinite { parameter } => {
                 self.count_non_finite(&parameter);
@@ -223,12 +223,16 @@ impl<'a> Trainer<'a> {
         self.ex.observer.log(&format!("step skipped: the gradient of `{parameter}` is not finite"));
     }
 
-    /// Records the gradient norm of an update, or the number of skipped updates so far.
-    fn record_update(&self, record: &mut Record, grad_norm: Option<f64>) {
-        match grad_norm {
-            Some(norm) => record.set(Metric::TrainGradNorm, norm),
-            None => record.set(Metric::TrainSkippedNonFinite, self.progress.state.skipped_non_finite as f64),
-        };
+    /// Records the mean gradient norm of the updates of a step, and the number of skipped updates so far if it was
+    /// `n_skipped` before the step.
+    fn record_updates(&self, record: &mut Record, grad_norms: &[f64], n_skipped: u64) {
+        if !grad_norms.is_empty() {
+            record.set(Metric::TrainGradNorm, mean(grad_norms));
+        }
+        let skipped = self.progress.state.skipped_non_finite;
+        if skipped > n_skipped {
+            record.set(Metric::TrainSkippedNonFinite, skipped as f64);
+        }
     }
 
     /// Evaluates the current weights; `reference` is what their KL is measured from.

@@ -17,7 +17,7 @@ use crate::data::task_set::TaskId;
 use crate::data::trajectory::Trajectory;
 use crate::error::{Result, TrainingError};
 use crate::loss::ppo::explained_variance;
-use crate::loss::step::{Criticized, LossGradient, Scoring, UpdateStatistics, loss_gradient};
+use crate::loss::step::{CriticLoss, LossGradient, Scoring, UpdateStatistics, loss_gradient};
 use crate::loss::{Loss, Prepared, Target, TargetStatistics, group};
 use crate::metrics::record::{record_targets, record_update};
 use crate::metrics::{Metric, Phase, Record};
@@ -187,6 +187,7 @@ impl<'a> Rl<'_, 'a> {
         let value_lr = self.config.loss.with_critic().map_or(0.0, |loss| loss.value_lr);
         let (mut statistics, mut norms, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         let (mut n_updates, mut n_tokens) = (0, 0);
+        let n_skipped = self.trainer.progress.state.skipped_non_finite;
         for epoch in 0..self.config.epochs {
             for (place, part) in minibatches.iter().enumerate() {
                 let place = (epoch * self.config.minibatches + place) as u64;
@@ -214,7 +215,7 @@ impl<'a> Rl<'_, 'a> {
         }
         // A skipped step has neither a norm nor throughput.
         if n_updates > 0 {
-            self.trainer.record_update(record, (norms.len() == n_updates).then(|| mean(&norms)));
+            self.trainer.record_updates(record, &norms, n_skipped);
             let progress = &mut self.trainer.progress;
             let seconds = progress.clock.seconds() - began;
             progress.throughput.trained(n_tokens, seconds);
@@ -240,6 +241,7 @@ impl<'a> Rl<'_, 'a> {
         let (lr, page_weight) = (self.lr(), self.trainer.ex.config.warm_start.page_weight);
         let size = n_demonstrated(self.config.batch_episodes.div_ceil(self.config.minibatches), share);
         let (mut losses, mut norms) = (Vec::new(), Vec::new());
+        let n_skipped = self.trainer.progress.state.skipped_non_finite;
         for place in 0..self.updates_per_step() {
             let batch = self.demonstrations(place, size)?;
             let (loss, norm) = sft::clone_batch(self.trainer, &batch, page_weight, lr, self.grad_clip())?;
@@ -255,7 +257,7 @@ impl<'a> Rl<'_, 'a> {
             .set(Metric::TrainLoss, mean(&losses))
             .set(Metric::TrainLr, lr)
             .set(Metric::RolloutTokensTotal, self.trainer.progress.state.tokens as f64);
-        self.trainer.record_update(record, (norms.len() == losses.len()).then(|| mean(&norms)));
+        self.trainer.record_updates(record, &norms, n_skipped);
         Ok(())
     }
 
@@ -293,7 +295,7 @@ impl<'a> Rl<'_, 'a> {
         let scoring = Scoring { sampler: ex.sampler()?, limit_tokens: self.config.micro_batch_tokens };
         let head = self.trainer.critic.as_ref().map(Critic::head).transpose()?;
         let coefficient = self.config.loss.with_critic().map_or(0.0, |loss| loss.vf_coef);
-        let critic = head.as_ref().map(|head| Criticized { head, coefficient });
+        let critic = head.as_ref().map(|head| CriticLoss { head, coefficient });
         let of_loss =
             loss_gradient(policy, reference.network(), self.loss, batch, &targets, critic, scoring)?;
         let demonstrated = self.config.demonstration_share;
@@ -328,7 +330,8 @@ impl<'a> Rl<'_, 'a> {
 
     fn remember_norm(&mut self, norm: Option<f64>) {
         if self.trainer.ex.config.optimizer.grad_clip_quantile > 0.0 {
-            self.trainer.progress.state.grad_norms.extend(norm);
+            // A norm of 0 would be a bound of 0, which turns clipping off.
+            self.trainer.progress.state.grad_norms.extend(norm.filter(|norm| *norm > 0.0));
         }
     }
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use webshop_agent::{Episode, EpisodeCoordinates, Task, rollout};
-use webshop_lm::Qwen2;
 use webshop_lm::device::Compute;
+use webshop_lm::{Completion, Qwen2};
 use webshop_products::Seed;
 
 use crate::config::{Config, RlMode};
@@ -133,6 +133,9 @@ pub(super) fn request(
         if asked != came {
             return Err(failed(format!("the episode at {asked:?} was asked for, that at {came:?} came")));
         }
+        if let Some(problem) = defect(episode) {
+            return Err(failed(format!("the episode at {asked:?} {problem}")));
+        }
         if episode.meta.fingerprint != *task.shop.fingerprint() {
             return Err(failed(format!(
                 "the episode at {asked:?} is of another shop; the workers have other files"
@@ -141,6 +144,22 @@ pub(super) fn request(
         ended();
     }
     Ok(episodes)
+}
+
+/// What is wrong with an episode that no policy of this program makes.
+fn defect(episode: &Episode) -> Option<String> {
+    let of_meta = episode.meta.coordinates.goal;
+    if episode.goal != of_meta {
+        return Some(format!("is of goal {}", episode.goal.0));
+    }
+    let completions = episode.turns.iter().filter_map(|turn| Some(&turn.agent.tokens.as_ref()?.completion));
+    let is_whole = |completion: &Completion| {
+        let Completion { ids, log_probs, entropy, .. } = completion;
+        let are_finite = log_probs.iter().chain(entropy).all(|value| value.is_finite());
+        log_probs.len() == ids.len() && entropy.len() == ids.len() && are_finite
+    };
+    let place = completions.into_iter().position(|completion| !is_whole(completion))?;
+    Some(format!("has not one finite log-probability and entropy for each token of completion {place}"))
 }
 
 /// Refuses what workers cannot make episodes for, before any work.

@@ -2,7 +2,6 @@
 
 use webshop_agent::Task;
 
-use crate::config::Config;
 use crate::data::copy_tasks::CopyTasks;
 use crate::data::demonstrations::{Demonstrations, cloning_gradient};
 use crate::data::trajectory::Trajectory;
@@ -38,10 +37,11 @@ pub(super) fn run(trainer: &mut Trainer<'_>) -> Result<()> {
         }
         let page_weight = if step < config.copy_task_steps { 0.0 } else { config.page_weight };
         let lr = schedule.lr(step, 0.0);
+        let n_skipped = trainer.progress.state.skipped_non_finite;
         let (loss, grad_norm) = clone_batch(trainer, &batch, page_weight, lr, ex.config.optimizer.grad_clip)?;
         let mut record = Record::new(Phase::WarmStart, step + 1);
         record.set(Metric::TrainLoss, loss).set(Metric::TrainLr, lr);
-        trainer.record_update(&mut record, grad_norm);
+        trainer.record_updates(&mut record, grad_norm.as_slice(), n_skipped);
         trainer.progress.state.step += 1;
         trainer.progress.log(&record, began)?;
         ex.observer.advance(1, &format!("loss {loss:.3}"));
@@ -104,19 +104,7 @@ pub(super) fn demonstrations(ex: &Experiment<'_>, step: u64, n: usize) -> Result
 
 /// Demonstrations of whole episodes as `step` needs them.
 fn whole_episodes<'e>(ex: &'e Experiment<'_>, step: u64) -> Result<Demonstrations<'e>> {
-    let Config { prompt, run, warm_start, .. } = ex.config;
-    Ok(Demonstrations {
-        task_set: &ex.tasks,
-        tokenizer: &ex.policy.tokenizer,
-        demonstrator: ex.policy.demonstrator(ex.config)?,
-        results_shown: prompt.results_shown,
-        max_context: prompt.max_context,
-        max_turn_tokens: prompt.max_turn_tokens,
-        max_steps: run.max_steps,
-        config: warm_start,
-        only_successful: warm_start.is_filtered(step),
-        seed: ex.seed(),
-    })
+    Demonstrations::of_run(ex.config, &ex.tasks, &ex.policy, step)
 }
 
 #[cfg(test)]

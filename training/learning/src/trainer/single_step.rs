@@ -72,10 +72,13 @@ impl TaskSource for SingleStep<'_> {
     ) -> Result<Rollouts> {
         let RolloutRequest { step, goals, network, reference } = *request;
         let completer = self.completer()?;
+        let examples = steps_of(self.ex, &self.tasks);
         // V* and spread are known of the first drawn step only.
         let is_first = self.ex.needs_values() || self.ex.chooses_by_spread();
-        let round = if is_first { 0 } else { step };
-        let mut drawn = steps_of(self.ex, &self.tasks).of(&completer.format, goals, round, step)?;
+        let mut drawn = match is_first {
+            true => examples.of(&completer.format, goals, 0, step)?,
+            false => examples.of_step(&completer.format, goals, step)?,
+        };
         let began = progress.clock.seconds();
         let group_size = self.ex.config.rl.group_size;
         let firsts = first_samples(drawn.steps.iter().map(|step| step.goal), group_size);

@@ -36,13 +36,11 @@ impl Thought {
         marks: &[u32],
         forbidden: &[char],
     ) -> Result<Self, LmError> {
-        let forbidden = if forbidden.is_empty() {
-            tokenizer.special_ids().to_vec()
-        } else {
-            special_or_with(tokenizer, forbidden)
-        };
-        let forbidden = forbidden.into_iter().filter(|id| !marks.contains(id)).collect();
-        let inside = FreeRun::new(tokenizer.encode(closing)?, 0, forbidden)?;
+        let mut ids = forbidden_ids(tokenizer, |token| {
+            !forbidden.is_empty() && (token.contains(is_control) || token.contains(forbidden))
+        });
+        ids.retain(|id| !marks.contains(id));
+        let inside = FreeRun::new(tokenizer.vocab_size(), tokenizer.encode(closing)?, 0, ids)?;
         Ok(Self { start, opening: not_empty(tokenizer.encode(opening)?)?, inside })
     }
 
@@ -69,7 +67,8 @@ impl FreeText {
         (opening, closing): (&str, &str),
         forbidden: &[char],
     ) -> Result<Self, LmError> {
-        let inside = FreeRun::new(tokenizer.encode(closing)?, 1, special_or_with(tokenizer, forbidden))?;
+        let ids = forbidden_ids(tokenizer, |token| token.contains(is_control) || token.contains(forbidden));
+        let inside = FreeRun::new(tokenizer.vocab_size(), tokenizer.encode(closing)?, 1, ids)?;
         Ok(Self { opening: not_empty(tokenizer.encode(opening)?)?, inside })
     }
 
@@ -84,18 +83,18 @@ fn is_control(spelled: char) -> bool {
     ('\u{100}'..'\u{120}').contains(&spelled)
 }
 
-/// Special tokens, and tokens that contain a control character or one of the characters `forbidden`.
-fn special_or_with(tokenizer: &BpeTokenizer, forbidden: &[char]) -> Vec<u32> {
-    let is_forbidden = |id: &u32| {
-        let token = tokenizer.token(*id).unwrap_or_default();
-        tokenizer.is_special(*id) || token.contains(is_control) || token.contains(forbidden)
-    };
-    (0..tokenizer.vocab_size() as u32).filter(is_forbidden).collect()
+/// The ids of special tokens, of tokens whose text is forbidden, and those of no token, ascending.
+fn forbidden_ids(tokenizer: &BpeTokenizer, is_forbidden: impl Fn(&str) -> bool) -> Vec<u32> {
+    let allows = |id: u32| tokenizer.token(id).is_some_and(|token| !is_forbidden(&token));
+    let ids = 0..tokenizer.vocab_size() as u32;
+    ids.filter(|id| tokenizer.is_special(*id) || !allows(*id)).collect()
 }
 
 /// Free tokens and the closing delimiter after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FreeRun {
+    /// One more than the highest id of a token.
+    n_ids: u32,
     /// Not empty.
     pub(super) closing: Vec<u32>,
     min_tokens: usize,
@@ -107,6 +106,7 @@ pub(super) struct FreeRun {
 
 impl FreeRun {
     pub(super) fn new(
+        n_ids: usize,
         closing: Vec<u32>,
         min_tokens: usize,
         mut forbidden: Vec<u32>,
@@ -116,15 +116,15 @@ impl FreeRun {
         let mut forbidden_at_first = forbidden.clone();
         forbidden_at_first.push(closing[0]);
         forbidden_at_first.sort_unstable();
-        Ok(Self { closing, min_tokens, forbidden, forbidden_at_first })
+        Ok(Self { n_ids: n_ids as u32, closing, min_tokens, forbidden, forbidden_at_first })
     }
 
     /// The allowed tokens after `n_inside` free tokens, of which there are at most `max_tokens`.
     pub(super) fn allowed(&self, n_inside: usize, max_tokens: usize) -> Allowed<'_> {
         if n_inside < self.min_tokens {
-            Allowed::AllBut(&self.forbidden_at_first)
+            Allowed::BelowBut(self.n_ids, &self.forbidden_at_first)
         } else if n_inside < max_tokens {
-            Allowed::AllBut(&self.forbidden)
+            Allowed::BelowBut(self.n_ids, &self.forbidden)
         } else {
             Allowed::Only(&self.closing[..1])
         }

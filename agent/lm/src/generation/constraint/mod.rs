@@ -28,11 +28,13 @@ use crate::error::LmError;
 use crate::generation::constraint::free::FreeRun;
 pub use crate::generation::constraint::free::{FreeText, Thought, ThoughtStart};
 
-/// The set of allowed next tokens. Both lists are in ascending order.
+/// The set of allowed next tokens. Lists are in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowed<'a> {
-    /// Every token of the vocabulary except these.
-    AllBut(&'a [u32]),
+    /// Every id of the model.
+    All,
+    /// Every id below a number but for these. A model may have more ids than its tokenizer has tokens.
+    BelowBut(u32, &'a [u32]),
     /// These tokens; empty after the end of the turn.
     Only(&'a [u32]),
 }
@@ -41,7 +43,8 @@ impl Allowed<'_> {
     /// Whether `id` is in the set.
     pub fn contains(self, id: u32) -> bool {
         match self {
-            Self::AllBut(ids) => ids.binary_search(&id).is_err(),
+            Self::All => true,
+            Self::BelowBut(n_ids, forbidden) => id < n_ids && forbidden.binary_search(&id).is_err(),
             Self::Only(ids) => ids.binary_search(&id).is_ok(),
         }
     }

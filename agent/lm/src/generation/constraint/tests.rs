@@ -85,8 +85,8 @@ fn only_admissible_turns_are_sampled() {
 #[test]
 fn probabilities_of_all_turns_sum_to_one() {
     // Eight tokens, with completions that need no tokenizer: 6 closes, 7 ends, and free text must not contain
-    // 0, 5 or 7.
-    let run = |closing: &[u32], min| FreeRun::new(closing.to_vec(), min, vec![0, 5, 7]).unwrap();
+    // 0, 5 or 7. The model has two more ids.
+    let run = |closing: &[u32], min| FreeRun::new(8, closing.to_vec(), min, vec![0, 5, 7]).unwrap();
     let text = Arc::new(FreeText { opening: vec![1, 2], inside: run(&[6, 7], 1) });
     let completions = [vec![1, 3, 7], vec![1, 4, 4, 7], vec![2, 7], vec![2, 3, 7], vec![2, 7]];
     let starts = [ThoughtStart::Offered, ThoughtStart::Required];
@@ -107,8 +107,8 @@ fn total(state: &ConstraintState<'_>, sampler: Sampler, depth: u64) -> f32 {
     if state.is_complete() {
         return 1.0;
     }
-    let logits = random_logits(8, depth);
-    let next = (0..8).filter(|id| state.allowed().contains(*id)).map(|id| {
+    let logits = random_logits(10, depth);
+    let next = (0..10).filter(|id| state.allowed().contains(*id)).map(|id| {
         let mut after = *state;
         after.advance(id).unwrap();
         let probability = sampler.log_prob(&logits, state.allowed(), id).unwrap().exp();

@@ -154,7 +154,7 @@ impl Sampler {
     /// # Ok::<(), webshop_lm::LmError>(())
     /// ```
     pub fn top(&self, logits: &[f32], n: usize) -> Result<Vec<(u32, f32)>, LmError> {
-        let distribution = self.distribution(logits, Allowed::AllBut(&[]))?;
+        let distribution = self.distribution(logits, Allowed::All)?;
         let weights = &distribution.weights;
         let mut places: Vec<usize> = (0..weights.len()).filter(|&place| weights[place] > 0.0).collect();
         let by_rank = |a: &usize, b: &usize| weights[*b].total_cmp(&weights[*a]).then(a.cmp(b));
@@ -216,7 +216,7 @@ struct Distribution<'a> {
 impl Distribution<'_> {
     fn id_of(&self, place: usize) -> u32 {
         match self.allowed {
-            Allowed::AllBut(_) => place as u32,
+            Allowed::All | Allowed::BelowBut(..) => place as u32,
             Allowed::Only(ids) => ids[place],
         }
     }
@@ -280,8 +280,10 @@ fn scores(logits: &[f32], allowed: Allowed<'_>) -> Result<Vec<f32>, LmError> {
             Some(id) => Err(LmError::Sampling(format!("token `{id}` is not in the model's vocabulary"))),
             None => Ok(ids.iter().filter_map(logit).collect()),
         },
-        Allowed::AllBut(forbidden) => {
+        Allowed::All => Ok(logits.to_vec()),
+        Allowed::BelowBut(n_ids, forbidden) => {
             let mut scores = logits.to_vec();
+            scores.iter_mut().skip(n_ids as usize).for_each(|score| *score = f32::NEG_INFINITY);
             for id in forbidden {
                 if let Some(score) = scores.get_mut(*id as usize) {
                     *score = f32::NEG_INFINITY;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const ALL: Allowed<'static> = Allowed::AllBut(&[]);
+const ALL: Allowed<'static> = Allowed::All;
 
 fn at(token: u64) -> SamplingCoordinates {
     SamplingCoordinates { token, ..Default::default() }
@@ -66,16 +66,16 @@ fn nucleus_ties_are_broken_by_the_lower_id() {
 #[test]
 fn a_constraint_renormalizes_before_the_nucleus() {
     check(Sampler::UNTEMPERED, Allowed::Only(&[1, 2]), [0.0, 0.25, 0.75, 0.0]);
-    check(Sampler::UNTEMPERED, Allowed::AllBut(&[0, 3]), [0.0, 0.25, 0.75, 0.0]);
+    check(Sampler::UNTEMPERED, Allowed::BelowBut(4, &[0, 3]), [0.0, 0.25, 0.75, 0.0]);
     check(sampler(1.0, 0.7), Allowed::Only(&[1, 2]), [0.0, 0.0, 1.0, 0.0]);
-    check(sampler(1.0, 0.7), Allowed::AllBut(&[0, 3]), [0.0, 0.0, 1.0, 0.0]);
+    check(sampler(1.0, 0.7), Allowed::BelowBut(4, &[0, 3]), [0.0, 0.0, 1.0, 0.0]);
 }
 
 #[test]
 fn greedy_ties_go_to_the_lowest_id() {
     let draw = Sampler::GREEDY.sample(&[0.0, 2.0, 2.0], ALL, Seed(0), at(0)).unwrap();
     assert_eq!(draw, Draw::certain(1));
-    let draw = Sampler::GREEDY.sample(&[0.0, 2.0, 2.0], Allowed::AllBut(&[1]), Seed(0), at(0)).unwrap();
+    let draw = Sampler::GREEDY.sample(&[0.0, 2.0, 2.0], Allowed::BelowBut(3, &[1]), Seed(0), at(0)).unwrap();
     assert_eq!(draw.id, 2);
 }
 
@@ -145,7 +145,7 @@ fn invalid_logits_are_refused() {
     check(&[f32::INFINITY, 0.0], ALL, "sampling: logit of token `0` is inf");
     check(&[0.0, f32::NEG_INFINITY], Allowed::Only(&[0]), "sampling: logit of token `1` is -inf");
     check(&[0.0, 0.0], Allowed::Only(&[]), "sampling: no token is allowed");
-    check(&[0.0, 0.0], Allowed::AllBut(&[0, 1]), "sampling: no token is allowed");
+    check(&[0.0, 0.0], Allowed::BelowBut(2, &[0, 1]), "sampling: no token is allowed");
     check(&[0.0], Allowed::Only(&[4]), "sampling: token `4` is not in the model's vocabulary");
     assert!(Sampler::new(f32::NAN, 1.0).is_err());
     assert!(Sampler::new(-1.0, 1.0).is_err());

@@ -129,7 +129,7 @@ impl Policy for LmPolicy<'_> {
     }
 
     /// Encodes the prompt again, for the memory of the encoder, and takes the recorded tokens.
-    fn prefill(&mut self, view: &LaneView<'_>, turn: &Turn) -> Result<(), AgentError> {
+    fn replay_turn(&mut self, view: &LaneView<'_>, turn: &Turn) -> Result<(), AgentError> {
         let refuse = |reason: &str| AgentError::Prefix {
             turn: view.turn + 1,
             goal: view.coordinates.goal.0,
@@ -142,7 +142,7 @@ impl Policy for LmPolicy<'_> {
         self.encoder.decode(view, &tokens.completion.ids);
         let generator = self.generator.as_mut().expect("`begin` was called");
         let ids = [&tokens.prompt_ids[..], &tokens.completion.ids].concat();
-        generator.prefill(view.lane, tokens.context, &ids);
+        generator.extend_context(view.lane, tokens.context, &ids);
         Ok(())
     }
 

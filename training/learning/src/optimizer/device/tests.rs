@@ -8,7 +8,7 @@ use webshop_products::Seed;
 use super::*;
 use crate::optimizer::Optimizer;
 
-const STRIDE: Stride = Stride { lr: 1e-2, grad_clip: 0.01 };
+const UPDATE: UpdateConfig = UpdateConfig { lr: 1e-2, grad_clip: 0.01 };
 
 fn config() -> OptimizerConfig {
     OptimizerConfig { betas: [0.9, 0.98], ..OptimizerConfig::default() }
@@ -66,12 +66,12 @@ fn steps_equal_those_of_the_cpu_backend() {
         let mut theirs = Optimizer::new(method, &config(), model.parameters());
         for step in 0..4 {
             let mut expected = gradients_of_the_first_engine(&model);
-            let expected = theirs.step(model.parameters(), &mut expected, STRIDE).unwrap();
-            let outcome = ours.step(&device, &gradients(&device), STRIDE).unwrap();
+            let expected = theirs.step(model.parameters(), &mut expected, UPDATE).unwrap();
+            let outcome = ours.step(&device, &gradients(&device), UPDATE).unwrap();
             match (&outcome, &expected) {
                 (StepOutcome::Stepped { grad_norm: a }, StepOutcome::Stepped { grad_norm: b }) => {
                     assert!(
-                        (a - b).abs() < 1e-4 * b && *b > STRIDE.grad_clip,
+                        (a - b).abs() < 1e-4 * b && *b > UPDATE.grad_clip,
                         "step {step}: {a} against {b}"
                     );
                 }
@@ -95,7 +95,7 @@ fn clipping_is_by_the_norm_that_is_given() {
     let norm_of_momentum = |grad_clip: f64| {
         let (_, device) = setup(ComputeDtype::F32);
         let mut optimizer = DeviceOptimizer::new(Method::Adamw, &config(), &device, None).unwrap();
-        optimizer.step(&device, &gradients(&device), Stride { lr: 0.0, grad_clip }).unwrap();
+        optimizer.step(&device, &gradients(&device), UpdateConfig { lr: 0.0, grad_clip }).unwrap();
         let squares = optimizer.moments.iter().map(|of| of.first.sqr().unwrap().sum_all().unwrap());
         squares.map(|sum| f64::from(sum.to_scalar::<f32>().unwrap())).sum::<f64>().sqrt()
     };
@@ -114,7 +114,7 @@ fn saved_state_continues_to_the_same_bits_and_has_the_file_of_the_cpu_backend() 
         let (model, device) = setup(ComputeDtype::Bf16);
         let masters = Parameters::masters_of(&model, device.compute()).unwrap();
         let mut straight = DeviceOptimizer::new(method, &config(), &device, Some(masters)).unwrap();
-        straight.step(&device, &gradients(&device), STRIDE).unwrap();
+        straight.step(&device, &gradients(&device), UPDATE).unwrap();
         straight.save(&path("ours")).unwrap();
         straight.write_to(&model).unwrap();
 
@@ -128,8 +128,8 @@ fn saved_state_continues_to_the_same_bits_and_has_the_file_of_the_cpu_backend() 
         let masters = Parameters::masters_of(&model, resumed.compute()).unwrap();
         let again = DeviceOptimizer::new(method, &config(), &resumed, Some(masters)).unwrap();
         let mut again = again.load(&path("theirs")).unwrap();
-        straight.step(&device, &gradients(&device), STRIDE).unwrap();
-        again.step(&resumed, &gradients(&resumed), STRIDE).unwrap();
+        straight.step(&device, &gradients(&device), UPDATE).unwrap();
+        again.step(&resumed, &gradients(&resumed), UPDATE).unwrap();
         assert_eq!(again.steps(), 2);
         assert_eq!(flat(masters_of(&again)), flat(masters_of(&straight)), "{method:?}");
     }
@@ -144,13 +144,13 @@ fn saved_state_continues_to_the_same_bits_and_has_the_file_of_the_cpu_backend() 
 fn a_restart_keeps_the_weights_and_forgets_the_moments() {
     let (_, device) = setup(ComputeDtype::F32);
     let mut optimizer = DeviceOptimizer::new(Method::Muon, &config(), &device, None).unwrap();
-    optimizer.step(&device, &gradients(&device), STRIDE).unwrap();
+    optimizer.step(&device, &gradients(&device), UPDATE).unwrap();
     let before = flat(device.weights());
     optimizer.restart(Method::Adamw).unwrap();
     assert_eq!((optimizer.steps(), flat(device.weights())), (0, before.clone()));
     // The first step of AdamW is the learning rate long in each direction; it updates the model's own
     // weights.
-    optimizer.step(&device, &gradients(&device), STRIDE).unwrap();
+    optimizer.step(&device, &gradients(&device), UPDATE).unwrap();
     let largest = before.iter().zip(flat(device.weights())).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!((0.0099..0.0103).contains(&largest), "{largest}");
 }
@@ -166,7 +166,7 @@ fn masters_keep_what_bf16_drops() {
         // A gain of 1 moves by 1e-4 a step; the next bf16 below 1 is 1 − 2⁻⁸ = 0.996.
         assert_eq!(gain(masters_of(&optimizer)), 1.0);
         for _ in 0..5 {
-            optimizer.step(&device, &gradients, Stride { lr: 1e-4, ..STRIDE }).unwrap();
+            optimizer.step(&device, &gradients, UpdateConfig { lr: 1e-4, ..UPDATE }).unwrap();
         }
         assert!((gain(masters_of(&optimizer)) - 1.0).abs() > 4e-4);
         assert_eq!(gain(device.weights()), 1.0);
@@ -181,7 +181,7 @@ fn a_gradient_that_is_not_finite_changes_nothing() {
     let gradients = device.weights().zeros_like().unwrap();
     let bad = gradients.named().nth(3).unwrap();
     bad.1.slice_set(&(bad.1.ones_like().unwrap() * f64::NAN).unwrap(), 0, 0).unwrap();
-    let outcome = optimizer.step(&device, &gradients, STRIDE).unwrap();
+    let outcome = optimizer.step(&device, &gradients, UPDATE).unwrap();
     assert_eq!(outcome, StepOutcome::NonFinite { parameter: bad.0.to_owned() });
     assert_eq!((optimizer.steps(), flat(device.weights())), (0, before));
 }
