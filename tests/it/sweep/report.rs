@@ -87,6 +87,22 @@ fn a_report_is_of_whole_runs_that_began_alike() {
     );
 }
 
+#[test]
+fn the_first_arm_may_have_a_warm_start_of_its_own() {
+    let apo = "[[arm]]\n    name = \"apo\"\n";
+    assert!(TWO.contains(apo), "`{apo}` is there to be moved");
+    let lone = TWO.replace(apo, "").replace("name = \"wsft\"", "name = \"wsft\"\n    alone = true");
+    let (keep, comparison, _) = begin(&format!("{lone}\n    {apo}"));
+    let folder = ComparisonFolder::new(&keep.path().join("copy"));
+    copy_folder(REFERENCE.folder.root(), folder.root());
+    // Of another seed, in a folder that has a folder.
+    let reference = |arm, seed| folder.run(arm, seed).join("reference");
+    fs::copy(reference("apo", 0).join("model.safetensors"), reference("wsft", 1).join("model.safetensors"))
+        .expect("a copy");
+    fs::create_dir(reference("wsft", 1).join("additional_chat_templates")).expect("a new folder");
+    write_comparison(&comparison, &folder).expect("a report");
+}
+
 /// The lines of a file of JSON.
 fn json_lines(file: &Path) -> Vec<Value> {
     let text = fs::read_to_string(file).expect("a file");

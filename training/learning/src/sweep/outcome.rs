@@ -56,15 +56,19 @@ pub fn read_outcomes(comparison: &Comparison, folder: &ComparisonFolder) -> Resu
         for (number, seed) in comparison.seeds.iter().enumerate() {
             let root = folder.run(&arm.name, *seed);
             let run = RunOutcome::read(&root, &split)?;
-            if let Some(first) = arms.first() {
-                run.check_same_tasks(&first.runs[0], true, &root)?;
-                run.check_same_judgement(&first.runs[number], &root)?;
+            if let Some(first) = arms.first().map(|arm| &arm.runs[0]).or(runs.first()) {
+                run.check_same_tasks(first, true, &root)?;
             }
-            if let Some(first) = runs.first().or(sharing.filter(|_| !arm.is_alone).map(|arm| &arm.runs[0])) {
-                run.check_same_tasks(first, false, &root)?;
+            if let Some(sibling) = arms.first().map(|arm| &arm.runs[number]) {
+                run.check_same_judgement(sibling, &root)?;
             }
-            if let Some(sibling) = sharing.filter(|_| !arm.is_alone).map(|arm| &arm.runs[number]) {
-                run.check_same_warm_start(sibling, &root)?;
+            if !arm.is_alone {
+                if let Some(first) = sharing.map(|arm| &arm.runs[0]).or(runs.first()) {
+                    run.check_same_tasks(first, false, &root)?;
+                }
+                if let Some(sibling) = sharing.map(|arm| &arm.runs[number]) {
+                    run.check_same_warm_start(sibling, &root)?;
+                }
             }
             runs.push(run);
         }
