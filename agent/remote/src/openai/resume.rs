@@ -27,8 +27,9 @@ pub struct ResumedEpisodes {
 /// last line without a line break.
 ///
 /// # Errors
-/// If the file does not exist, is open in another program, or has no complete line, or a line is not an episode of the same policy,
-/// settings, shop and tasks. The server's address and additional fields of requests are not recorded, and so not compared.
+/// If the file does not exist, is open in another program, or has no complete line, or a line is not an episode
+/// of the same policy, settings, shop and tasks. The server's address and additional fields of requests are not
+/// recorded, and so not compared.
 pub fn resume_file(
     path: &Path,
     policy: &RemotePolicy,
