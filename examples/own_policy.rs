@@ -45,9 +45,7 @@ impl Policy for TitlePolicy {
 fn main() -> Result<(), Box<dyn Error>> {
     let (catalog, goals) = CatalogSource::open("100", SourceConfig::default())?.into_goals()?;
     let shop = Arc::new(Shop::new(catalog, goals)?);
-    let task = |goal: &GoalId| {
-        Task::new(Arc::clone(&shop), EpisodeCoordinates { step: 0, shop: 0, goal: *goal, sample: 0 })
-    };
+    let task = |goal: &GoalId| Task::new(Arc::clone(&shop), EpisodeCoordinates::of_goal(*goal));
     let tasks: Vec<Task> = shop.goals().split(Split::Test).iter().map(task).collect();
     let config = RolloutConfig { max_steps: 15, lanes: 16 };
     for policy in [&mut RulePolicy as &mut dyn Policy, &mut TitlePolicy] {

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use tempfile::TempPath;
-use webshop_agent::convert::{Exported, Exporter, Format, Importer};
+use webshop_agent::convert::{ChatFileFormat, Exported, Exporter, Importer};
 use webshop_agent::{Episode, PromptFormat};
 use webshop_products::{PARTIAL, open_text};
 
 use crate::args::shop::RuledShopArgs;
+use crate::output::ensure_new;
 
 /// Flags of `webshop convert`.
 #[derive(clap::Args)]
@@ -50,7 +51,7 @@ pub(crate) struct ConvertArgs {
     shop: RuledShopArgs,
 }
 
-/// [`Format`] as a flag.
+/// [`ChatFileFormat`] as a flag.
 #[derive(clap::ValueEnum, Clone, Copy)]
 enum FormatArg {
     /// OpenAI: `messages` with `role` and `content`
@@ -61,7 +62,7 @@ enum FormatArg {
     Agenttraj,
 }
 
-impl From<FormatArg> for Format {
+impl From<FormatArg> for ChatFileFormat {
     fn from(format: FormatArg) -> Self {
         match format {
             FormatArg::Messages => Self::Messages,
@@ -143,7 +144,7 @@ impl<'a> LineWriter<'a> {
             return Ok(Self { lines: BufWriter::new(Box::new(stdout())), file: None });
         };
         let cannot_create = || format!("cannot create `{}`", path.display());
-        ensure!(!path.exists(), "{}: the file exists; choose another name", cannot_create());
+        ensure_new(path, "name another file with `--out`")?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let partial = path.with_file_name(format!("{PARTIAL}{}-{name}", std::process::id()));
         let file = File::create_new(&partial).with_context(cannot_create)?;

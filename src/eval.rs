@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use clap::ArgGroup;
 use webshop_evaluation::{BaselineConfig, baselines};
 use webshop_products::Seed;
 use webshop_training::TrainedModel;
@@ -12,14 +13,16 @@ use webshop_training::config::Config;
 
 use crate::args::episodes::EpisodesArgs;
 use crate::result_file::RolloutResult;
-use crate::rollout::{Finished, of_any_agent, of_recorded, run_model};
+use crate::rollout::{Finished, evaluate_any_agent, evaluate_recorded, run_model};
 
 /// Flags of `webshop eval`.
 #[derive(clap::Args)]
+#[group(skip)]
+#[command(group(ArgGroup::new("evaluated").args(["checkpoint", "recorded"]).required(true).multiple(true)))]
 pub(crate) struct EvalArgs {
     /// Model to evaluate: `base`, a run folder, a checkpoint in it, or a model folder. The shop, its goals and the step
     /// limit are those of the run, where the flags name no others
-    #[arg(long, value_name = "DIR", required_unless_present = "recorded")]
+    #[arg(long, value_name = "DIR")]
     checkpoint: Option<PathBuf>,
     /// Take the episodes from these files instead of running them. With `--checkpoint`: those of `webshop rollout --policy
     /// lm` with this checkpoint and the other flags of this command, in one file or in parts (`--shard`). Without: of any agent, one
@@ -41,7 +44,7 @@ pub(crate) fn run(mut args: EvalArgs) -> anyhow::Result<ExitCode> {
     }
     let model = args.checkpoint.as_deref().map(TrainedModel::load).transpose()?;
     let trained = model.as_ref().map_or_else(Config::default, |model| model.config.clone());
-    args.episodes.follow(&trained);
+    args.episodes.take_defaults_from(&trained);
     let config = BaselineConfig {
         max_steps: args.episodes.max_steps(),
         results_shown: trained.prompt.results_shown,
@@ -50,8 +53,8 @@ pub(crate) fn run(mut args: EvalArgs) -> anyhow::Result<ExitCode> {
     };
     let Finished { tasks, tally, result } = match model {
         Some(model) if args.recorded.is_empty() => run_model(model, &args.episodes, None)?,
-        Some(model) => of_recorded(model, &args.episodes, &args.recorded)?,
-        None => of_any_agent(&args.episodes, &args.recorded)?,
+        Some(model) => evaluate_recorded(model, &args.episodes, &args.recorded)?,
+        None => evaluate_any_agent(&args.episodes, &args.recorded)?,
     };
     let baselines = match args.no_baselines {
         true => Vec::new(),

@@ -1,4 +1,4 @@
-//! `webshop health`: asks a running server whether it is well.
+//! `webshop health`: checks whether a running server is healthy.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) struct HealthArgs {
     timeout: Duration,
 }
 
-/// Prints whether the server is well.
+/// Prints whether the server is healthy.
 pub(crate) fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
     let is_address = args
         .address

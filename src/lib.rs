@@ -98,7 +98,7 @@ enum Verb {
     Compare(compare::CompareArgs),
     /// Serve the shop on a port: REST, OpenEnv, AgentGym, MCP, and the original's web site; and a model, as OpenAI's
     Serve(Box<serve::ServeArgs>),
-    /// Ask a running server whether it is well
+    /// Check whether a running server is healthy
     Health(health::HealthArgs),
     /// Serve one episode to an MCP client over standard input and output
     Mcp(mcp::McpArgs),

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::ensure;
 use webshop_training::write_atomically;
 
 use crate::args::episodes::TasksArgs;
-use crate::output::outln;
-use crate::rollout::{Tasks, in_order};
+use crate::output::{ensure_new, outln};
+use crate::rollout::{Tasks, order_lines};
 
 /// Flags of `webshop merge`.
 #[derive(clap::Args)]
@@ -33,8 +32,8 @@ pub(crate) struct MergeArgs {
 
 /// Reads the shards, checks them, and writes their episodes in the order of the rollout.
 pub(crate) fn run(args: MergeArgs) -> anyhow::Result<ExitCode> {
-    ensure!(!args.out.exists(), "`{}` already exists; name another file", args.out.display());
-    let lines = in_order(&args.shards, &Tasks::open(&args.tasks)?)?;
+    ensure_new(&args.out, "name another file with `--out`")?;
+    let lines = order_lines(&args.shards, &Tasks::open(&args.tasks)?)?;
     write_atomically(&args.out, lines.concat().as_bytes())?;
     outln!("{} episodes of {} files", lines.len(), args.shards.len())?;
     Ok(ExitCode::SUCCESS)

@@ -12,7 +12,7 @@ use webshop_lm::{BpeTokenizer, KnownShape, Qwen2};
 use webshop_products::{Catalog, PARTIAL, Seed};
 
 use crate::args::shop::ShopArgs;
-use crate::output::outln;
+use crate::output::{ensure_new, outln};
 use crate::progress::observer;
 
 /// Limit of the vocabulary of a new model's tokenizer, bytes included; a small catalog yields fewer tokens.
@@ -138,9 +138,7 @@ impl OutArgs {
     /// Writes the folder under a temporary name and renames it when it is complete.
     fn write(&self, write: impl FnOnce(&Path, &SaveOptions) -> anyhow::Result<()>) -> anyhow::Result<()> {
         let out = &self.out;
-        if out.exists() {
-            bail!("`{}` exists; name another folder with `--out`", out.display());
-        }
+        ensure_new(out, "name another folder with `--out`")?;
         let name = out.file_name().context("`--out` must name a folder")?.to_string_lossy();
         let partial = out.with_file_name(format!("{PARTIAL}{name}"));
         if partial.exists() {

@@ -5,8 +5,10 @@
 
 use std::fmt;
 use std::io::{ErrorKind, Write, stdout};
+use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
+use serde::Serialize;
 
 /// Prints a line on standard output; evaluates to `anyhow::Result<()>`.
 macro_rules! outln {
@@ -17,6 +19,22 @@ pub(crate) use outln;
 /// The function behind `outln!`.
 pub(crate) fn write_line(text: fmt::Arguments<'_>) -> anyhow::Result<()> {
     writeln!(stdout(), "{text}").context(CANNOT_WRITE)
+}
+
+/// Refuses an output that exists. `remedy` says what to do instead.
+pub(crate) fn ensure_new(path: &Path, remedy: &str) -> anyhow::Result<()> {
+    ensure!(!path.exists(), "`{}` already exists; {remedy}", path.display());
+    Ok(())
+}
+
+/// The values as JSON lines.
+pub(crate) fn json_lines<T: Serialize>(values: &[T]) -> anyhow::Result<Vec<u8>> {
+    let mut lines = Vec::new();
+    for value in values {
+        serde_json::to_writer(&mut lines, value)?;
+        lines.push(b'\n');
+    }
+    Ok(lines)
 }
 
 /// Context of every failed write to standard output.

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde::Serialize;
 use webshop_env::{Replay, replay_in};
 use webshop_products::open_text;
 use webshop_training::{TrainedModel, write_atomically};
 
 use crate::args::shop::RuledShopArgs;
-use crate::output::outln;
+use crate::output::{ensure_new, outln};
 use crate::recorded_shops::{RecordedShops, recordings};
 
 /// Flags of `webshop replay`.
@@ -51,8 +51,8 @@ struct Report<'a> {
 
 /// Replays the episodes and prints the first difference, if there is one.
 pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
-    if let Some(page) = args.html.as_deref().filter(|page| page.exists()) {
-        bail!("cannot write `{}`: the file exists; choose another name", page.display());
+    if let Some(page) = &args.html {
+        ensure_new(page, "name another file with `--html`")?;
     }
     let file = open_text(&args.file)?;
     let shop = Arc::new(args.shop.open()?);

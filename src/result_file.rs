@@ -1,7 +1,7 @@
 //! The result of a rollout or an evaluation: printed by `--json`, read by `webshop compare`.
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::{PromptStamp, Sampling};
+use webshop_agent::{PromptProvenance, Sampling};
 use webshop_env::ShopFingerprint;
 use webshop_evaluation::{Baseline, Failures, Summary, baselines_table, by_product_table};
 use webshop_products::{Split, SplitRule};
@@ -83,7 +83,7 @@ pub(crate) struct RemoteInfo {
 
 impl RemoteInfo {
     /// From the address, the prompt and sampling parameters, and the failed episodes.
-    pub(crate) fn new(url: String, prompt: PromptStamp, failures: Vec<FailedEpisode>) -> Self {
+    pub(crate) fn new(url: String, prompt: PromptProvenance, failures: Vec<FailedEpisode>) -> Self {
         Self {
             url,
             model: prompt.model.map(|name| name.to_string()).unwrap_or_default(),

@@ -21,10 +21,11 @@ use webshop_training::TrainedModel;
 
 use crate::args::episodes::{EpisodesArgs, PolicyName};
 use crate::args::shard::Shard;
+use crate::output::ensure_new;
 
-pub(crate) use any_agent::of_any_agent;
+pub(crate) use any_agent::evaluate_any_agent;
 pub(crate) use local::{Finished, run_model};
-pub(crate) use recorded::{in_order, of_recorded};
+pub(crate) use recorded::{evaluate_recorded, order_lines};
 pub(crate) use tasks::Tasks;
 
 /// Flags that `--site` excludes, by clap's ids.
@@ -109,12 +110,12 @@ pub(crate) fn run(mut args: RolloutArgs) -> anyhow::Result<ExitCode> {
         bail!("`{flag}` is of language models, and needs `--policy lm` or `--policy remote`");
     }
     let out = args.out.as_deref();
-    if let Some(path) = out.filter(|path| !args.remote.resume && path.exists()) {
+    if let Some(path) = out.filter(|_| !args.remote.resume) {
         let remedy = match args.policy {
-            PolicyName::Remote => "continue it with `--resume`, or name another file",
-            _ => "name another file",
+            PolicyName::Remote => "continue it with `--resume`, or name another file with `--out`",
+            _ => "name another file with `--out`",
         };
-        bail!("`{}` already exists; {remedy}", path.display());
+        ensure_new(path, remedy)?;
     }
     let json = args.episodes.json;
     let print = |finished: Finished| {
@@ -143,7 +144,7 @@ pub(crate) fn run(mut args: RolloutArgs) -> anyhow::Result<ExitCode> {
         PolicyName::Lm => match args.checkpoint {
             Some(checkpoint) => {
                 let model = TrainedModel::load(&checkpoint)?;
-                args.episodes.follow(&model.config);
+                args.episodes.take_defaults_from(&model.config);
                 print(local::run_model(model, &args.episodes, out)?)
             }
             None => bail!("the policy `lm` needs `--checkpoint DIR`"),

@@ -25,13 +25,13 @@ use crate::args::shop::{RuledShopArgs, SplitArg, SplitRuleArgs};
 use crate::recorded_shops::{RecordedShops, recordings};
 
 /// The longest time to the end of a request's head, and of silence between two requests of a connection.
-const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Files that are open beside one for each session: catalog, log, connections without a session.
 const OTHER_FILES: u64 = 100;
 
 /// The longest time between two parts of a body; a client that is slower is gone or hostile.
-const BODY_PATIENCE: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Printed below the flags.
 const EXAMPLES: &str = "Examples:
@@ -130,8 +130,8 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         max_sessions: args.max_sessions as usize,
         idle: args.idle_seconds,
         max_body: args.max_body,
-        head_patience: HEAD_PATIENCE,
-        body_patience: BODY_PATIENCE,
+        header_timeout: HEADER_TIMEOUT,
+        body_timeout: BODY_TIMEOUT,
         token,
         allowed: Allowed { hosts: hosts(&args.host, args.allow_host), origins: args.allow_origin },
         snapshot_dir: args.snapshot_dir,

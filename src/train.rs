@@ -105,11 +105,10 @@ pub(crate) fn run(
     };
     let report = write_report(&run)?;
     outln!("evaluation on held-out goals, {}:", config.evaluation.goals_in_words())?;
-    let after = format!("after {}", config.rl.method());
     print_evaluation(config.model.first_name(), stages.initial.as_ref())?;
-    print_evaluation("after warm start", stages.warm_start.as_ref())?;
-    print_evaluation(&after, stages.learned.as_ref())?;
-    print_baselines(&after, &stages, &run)?;
+    print_evaluation("warm start", stages.warm_start.as_ref())?;
+    print_evaluation("learned", stages.learned.as_ref())?;
+    print_baselines(&stages, &run)?;
     print_judgement(&config, &run)?;
     outln!("run folder  {}", out.display())?;
     outln!("report      {}", report.display())?;
@@ -133,9 +132,9 @@ fn command_line() -> String {
 }
 
 /// Prints the final evaluations beside policies without a model on the same goals.
-fn print_baselines(after: &str, stages: &RunSummary, run: &RunFolder) -> anyhow::Result<()> {
+fn print_baselines(stages: &RunSummary, run: &RunFolder) -> anyhow::Result<()> {
     let baselines: Vec<Baseline> = read_json(&run.baselines())?;
-    let evaluations = [("after warm start", &stages.warm_start), (after, &stages.learned)];
+    let evaluations = [("warm start", &stages.warm_start), ("learned", &stages.learned)];
     let evaluated = evaluations.map(|(name, of)| Some((name, &of.as_ref()?.summary)));
     let evaluated: Vec<(&str, &Summary)> = evaluated.into_iter().flatten().collect();
     outln!("on the same goals:\n{}", baselines_table(&evaluated, &baselines).text().trim_end())

@@ -1,7 +1,8 @@
 //! Actions: `search[words]`, `click[label]`, or a no-op.
 //!
 //! Any text parses to an [`Action`]; a text that is no action becomes an [`Action::Noop`] with its
-//! [`NoopReason`]. The printed form of an action parses back to the same action.
+//! [`NoopReason`]. The printed form of a search or click parses back to the same action; a no-op is printed without its
+//! reason.
 //!
 //! Whether a label is on the page is decided by [`crate::Session::act`].
 
@@ -52,8 +53,8 @@ pub enum NoopReason {
 }
 
 impl Action {
-    /// The exact inverse of `Display`, independent of a shop's rules: `None` if no action is printed so. The
-    /// reason of a no-op is not printed; it is read as [`NoopReason::Malformed`].
+    /// The inverse of `Display`, independent of a shop's rules: `None` if the text has none of the three printed forms.
+    /// The argument is taken as it is. A no-op, which is printed without its reason, is read as [`NoopReason::Malformed`].
     ///
     /// ```
     /// use webshop_env::{Action, NoopReason};

@@ -57,6 +57,7 @@ pub use original::trace::{
 pub use page::available_actions::AvailableActions;
 pub use page::foreign::{ForeignPage, Link, Links, Method, read_html};
 pub use page::html::HtmlText;
+pub use page::observation_mode::ObservationMode;
 pub use page::{
     Detail, DetailPage, DonePage, ItemPage, Node, NodeKind, OptionLabel, OptionList, Page, ResultItem,
     ResultsPage, SearchPage,
@@ -76,7 +77,7 @@ pub use session::address::{Address, Choice, Listing};
 pub use session::envelope::SnapshotError;
 pub use session::{Outcome, RESULTS_PER_PAGE, Session, Transition, Walk};
 pub use shop::{EnvError, Shop, ShopConfig};
-pub use shop_env::{EnvConfig, Observation, ObservationMode, ShopEnv, Step, StepInfo};
+pub use shop_env::{EnvConfig, Observation, ShopEnv, Step, StepInfo};
 pub use trajectory::record::{Difference, Episode, EpisodeError, TransitionDigest, Turn};
 pub use trajectory::replay::{EpisodeDifference, Replay, ReplayError, replay, replay_in};
 pub use trajectory::transcript::{transcript, transcript_of_actions};

@@ -11,9 +11,9 @@ use crate::original::compat::Compat;
 use crate::reward::nouns::NounTable;
 use crate::reward::{GoalFacts, ProductFacts, RewardBreakdown, RewardExplanation, breakdown};
 use crate::search::bm25::SearchExplanation;
-use crate::search::cache::CachedPostings;
 use crate::search::index::{Hit, SearchIndex, TooManyTerms};
-use crate::search::memo::SearchMemo;
+use crate::search::index_cache::CachedPostings;
+use crate::search::query_cache::QueryCache;
 use crate::version::{ENVIRONMENT_ID, REWARD_VERSION};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -107,7 +107,7 @@ pub struct Shop {
     goals: GoalSet,
     config: ShopConfig,
     index: SearchIndex,
-    searches: SearchMemo,
+    searches: QueryCache,
     facts: Option<PreparedFacts>,
     /// Products by department and by query, for the `<c>` and `<q>` listings.
     departments: Groups,
@@ -148,7 +148,7 @@ impl Shop {
         });
         Ok(Shop {
             index: SearchIndex::new(ids, documents, cached)?,
-            searches: SearchMemo::new(config.remembered_searches),
+            searches: QueryCache::new(config.remembered_searches),
             facts: PreparedFacts::new(products, goals.goals(), &config),
             departments: grouped(products, |product| &product.department),
             queries: grouped(products, |product| &product.query),
@@ -187,7 +187,7 @@ impl Shop {
 
     /// Digest of catalog, goals and rules, including the noun table because the last page shows the reward.
     /// Snapshots can be restored in any shop with the same digest.
-    pub fn world(&self) -> Digest {
+    pub fn snapshot_digest(&self) -> Digest {
         let rules = (self.config.compat, self.config.shows_attributes);
         let name = (ENVIRONMENT_ID, self.goals.fingerprint(), rules);
         let name = match self.config.nouns.digest() {

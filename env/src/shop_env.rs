@@ -13,6 +13,7 @@
 use crate::action::{Action, NoopReason};
 use crate::page::Page;
 use crate::page::available_actions::AvailableActions;
+use crate::page::observation_mode::ObservationMode;
 use crate::reward::RewardBreakdown;
 use crate::session::envelope::{Kind, SnapshotError, seal, unseal};
 use crate::session::{Fields, LastListing, Outcome, Session};
@@ -37,23 +38,6 @@ impl Default for EnvConfig {
     }
 }
 
-/// The text forms of an observation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ObservationMode {
-    /// The HTML document.
-    Html,
-    /// The visible text on one line.
-    #[default]
-    Text,
-    /// The visible text, one piece a line, with clickable pieces marked.
-    TextRich,
-    /// The URL.
-    Url,
-    /// The page's fields as JSON.
-    Json,
-}
-
 /// The observation after a reset or a step: a page, rendered in the environment's mode when it is read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
@@ -71,15 +55,7 @@ impl Observation {
 
     /// The page as text in the environment's mode. Renders the page.
     pub fn content(&self) -> String {
-        match self.mode {
-            ObservationMode::Html => self.page.html(),
-            ObservationMode::Text => self.page.text(),
-            ObservationMode::TextRich => self.page.text_rich(),
-            ObservationMode::Url => self.page.url(self.session.as_deref().unwrap_or_default()),
-            ObservationMode::Json => {
-                serde_json::to_string(&self.page).expect("a page holds strings and finite numbers only")
-            }
-        }
+        self.page.render(self.mode, self.session.as_deref().unwrap_or_default())
     }
 
     /// The available actions; none once the episode has terminated.
@@ -164,7 +140,7 @@ impl ShopEnv {
     /// Takes one action.
     pub fn step(&mut self, action: &Action) -> Step {
         let outcome = if self.is_over() {
-            Outcome::passed(NoopReason::EpisodeOver)
+            Outcome::noop(NoopReason::EpisodeOver)
         } else {
             self.session.act_with(&self.shop, &mut self.last_listing, action)
         };
@@ -182,7 +158,7 @@ impl ShopEnv {
 
     /// The configuration and the session as bytes.
     pub fn snapshot(&self) -> Vec<u8> {
-        seal(Kind::Env, self.shop.world(), &(&self.config, self.session.fields()))
+        seal(Kind::Env, self.shop.snapshot_digest(), &(&self.config, self.session.fields()))
     }
 
     /// The environment of a [`ShopEnv::snapshot`] taken in the same shop.
@@ -190,7 +166,7 @@ impl ShopEnv {
     /// # Errors
     /// As [`Session::restore`].
     pub fn restore(shop: Arc<Shop>, bytes: &[u8]) -> Result<ShopEnv, SnapshotError> {
-        let (config, fields): (EnvConfig, Fields) = unseal(Kind::Env, shop.world(), bytes)?;
+        let (config, fields): (EnvConfig, Fields) = unseal(Kind::Env, shop.snapshot_digest(), bytes)?;
         let session = Session::from_fields(fields, &shop)?;
         Ok(ShopEnv::at(shop, config, session))
     }

@@ -39,7 +39,7 @@ impl Episode {
 
     /// Plays actions from the start of a goal and records them; those after the end of the episode are left out.
     ///
-    /// Raises ValueError for a goal or an observation that there is not.
+    /// Raises ValueError for an unknown goal or observation.
     #[classmethod]
     #[pyo3(signature = (shop, goal, actions, *, max_steps=15, observation="text"))]
     fn play(
@@ -133,7 +133,7 @@ impl Episode {
 
     /// The episode as text for people: the requirements, and what each action shows.
     ///
-    /// Raises ValueError for a goal that the shop has not.
+    /// Raises ValueError for a goal that the shop does not have.
     fn transcript(&self, py: Python<'_>, shop: Py<Shop>) -> PyResult<String> {
         let shop = Arc::clone(&shop.get().inner);
         let record = self.record()?;

@@ -21,7 +21,7 @@ pub(crate) fn goal_id(shop: &Shop, goal: i64) -> PyResult<GoalId> {
 pub(crate) struct OtherSplits(Mutex<HashMap<String, Arc<GoalSet>>>);
 
 impl OtherSplits {
-    /// Calls `read` with the goals of `shop` under the rule called `splits`, and the split called `split`.
+    /// Calls `read` with the goals of `shop` under the rule called `split_rule`, and the split called `split`.
     ///
     /// # Errors
     /// `ValueError`, if there is no such split or rule, or the shop has too few goals for it.
@@ -29,20 +29,20 @@ impl OtherSplits {
         &self,
         shop: &Shop,
         split: &str,
-        splits: &str,
+        split_rule: &str,
         read: impl FnOnce(&GoalSet, Split) -> T,
     ) -> PyResult<T> {
         let split: Split = split.parse().map_err(value_error)?;
-        let rule: SplitRule = splits.parse().map_err(value_error)?;
+        let rule: SplitRule = split_rule.parse().map_err(value_error)?;
         if rule == shop.goals().split_rule() {
             return Ok(read(shop.goals(), split));
         }
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let goals = match made.get(splits) {
+        let goals = match made.get(split_rule) {
             Some(goals) => Arc::clone(goals),
             None => {
                 let goals = shop.goals().clone().split_by(rule, shop.catalog()).map_err(value_error)?;
-                Arc::clone(made.entry(splits.to_owned()).or_insert(Arc::new(goals)))
+                Arc::clone(made.entry(split_rule.to_owned()).or_insert(Arc::new(goals)))
             }
         };
         drop(made);

@@ -141,7 +141,7 @@ impl Lanes {
 
     /// Starts episodes of goals in as many lanes, and returns the columns of these.
     ///
-    /// Raises ValueError for a lane or goal that there is not, and for a lane named twice.
+    /// Raises ValueError for an unknown lane or goal, and for a lane named twice.
     fn reset<'py>(&mut self, py: Python<'py>, lanes: Vec<usize>, goals: Vec<i64>) -> PyResult<Columns<'py>> {
         self.check(&lanes, goals.len())?;
         let known =
@@ -159,7 +159,7 @@ impl Lanes {
 
     /// Takes actions in as many lanes, and returns the columns of these.
     ///
-    /// Raises ValueError for a lane that there is not, and for a lane named twice.
+    /// Raises ValueError for an unknown lane, and for a lane named twice.
     fn step<'py>(
         &mut self,
         py: Python<'py>,
@@ -185,7 +185,7 @@ impl Lanes {
 
     /// The page of a lane with its clickable pieces marked.
     ///
-    /// Raises ValueError for a lane that there is not.
+    /// Raises ValueError for an unknown lane.
     fn render(&self, lane: usize) -> PyResult<String> {
         self.check(&[lane], 1)?;
         Ok(self.inner.lanes()[lane].page().text_rich())

@@ -2,7 +2,7 @@
 
 use crate::convert::value_error;
 use pyo3::prelude::*;
-use webshop_env::{ObservationMode, ShopEnv};
+use webshop_env::ObservationMode;
 
 /// The form of observations called `name`.
 ///
@@ -18,20 +18,5 @@ pub(crate) fn observation_mode(name: &str) -> PyResult<ObservationMode> {
         other => Err(value_error(format!(
             "unknown observation `{other}`; use `text`, `text_rich`, `html`, `json` or `url`"
         ))),
-    }
-}
-
-/// The current page in a form of observations, whichever the environment's own is.
-///
-/// # Errors
-/// `ValueError`, if a page cannot be written as JSON.
-pub(crate) fn observe(env: &ShopEnv, mode: ObservationMode) -> PyResult<String> {
-    let page = env.page();
-    match mode {
-        ObservationMode::Text => Ok(page.text()),
-        ObservationMode::TextRich => Ok(page.text_rich()),
-        ObservationMode::Html => Ok(page.html()),
-        ObservationMode::Url => Ok(page.url(&env.session().name())),
-        ObservationMode::Json => serde_json::to_string(page).map_err(value_error),
     }
 }

@@ -10,7 +10,7 @@ use webshop_products::{
     user_cache,
 };
 
-type Fault = Box<dyn Error + Send + Sync>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The arguments of a shop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +45,14 @@ impl Arguments {
         Ok(shop)
     }
 
-    fn open(&self) -> Result<Shop, Fault> {
+    fn open(&self) -> Result<Shop, BoxError> {
+        if EmbeddedCatalog::named(&self.catalog).is_none() && !Path::new(&self.catalog).is_dir() {
+            let catalog = &self.catalog;
+            return Err(format!(
+                "the catalog `{catalog}` is no folder and neither `100` nor `1000`, the embedded ones"
+            )
+            .into());
+        }
         let nouns = self.nouns.as_deref().map(|file| NounTable::read(Path::new(file))).transpose()?;
         let config = ShopConfig {
             nouns: nouns.unwrap_or_default(),
@@ -59,7 +66,7 @@ impl Arguments {
         }
     }
 
-    fn open_repaired(&self, config: ShopConfig) -> Result<Shop, Fault> {
+    fn open_repaired(&self, config: ShopConfig) -> Result<Shop, BoxError> {
         let goals = match self.goals.as_deref() {
             None | Some("both") => GoalKind::Both,
             Some("human") => GoalKind::Human,
@@ -73,7 +80,7 @@ impl Arguments {
         Ok(Shop::with_config(catalog, goals, config)?)
     }
 
-    fn open_original(&self, config: ShopConfig) -> Result<Shop, Fault> {
+    fn open_original(&self, config: ShopConfig) -> Result<Shop, BoxError> {
         let style = match self.goals.as_deref() {
             None | Some("synthetic") => GoalStyle::Synthetic,
             Some("human") => GoalStyle::Human,
@@ -98,14 +105,16 @@ impl Arguments {
     }
 }
 
-fn unknown_goals(name: &str) -> Fault {
+fn unknown_goals(name: &str) -> BoxError {
     format!("unknown goals `{name}`; use `both`, `human` or `synthetic`").into()
 }
 
-/// The text of an error with those of its causes.
+/// The text of an error with those of its causes, unless it has them already.
 fn with_causes(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
-    let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
-    texts.dedup();
-    texts.join(": ")
+    let add = |text: String, cause: &(dyn Error + 'static)| {
+        let cause = cause.to_string();
+        if text.ends_with(&cause) { text } else { format!("{text}: {cause}") }
+    };
+    causes.skip(1).fold(error.to_string(), add)
 }

@@ -3,14 +3,12 @@
 use crate::convert::{available, breakdown, env_config, value_error};
 use crate::goals::goal_id;
 use crate::info::Info;
-use crate::observation::{observation_mode, observe};
+use crate::observation::observation_mode;
 use crate::shop::Shop;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 use std::sync::Arc;
-use webshop_env::{
-    Action, Compat, NoopReason, ObservationMode, Page, RewardBreakdown, Session as State, ShopEnv, StepInfo,
-};
+use webshop_env::{Action, Compat, NoopReason, ObservationMode, Page, Session as State, ShopEnv, StepInfo};
 
 /// What `pickle` calls to make a session again, and its arguments: the shop and the snapshot.
 type Pickled<'py> = (Bound<'py, PyAny>, (Py<Shop>, Bound<'py, PyBytes>));
@@ -18,7 +16,7 @@ type Pickled<'py> = (Bound<'py, PyAny>, (Py<Shop>, Bound<'py, PyBytes>));
 /// One episode: a goal and a place in the shop.
 ///
 /// goal: its number. max_steps: the number of actions after which the episode is truncated. name: the name in URLs, by
-/// default the goal's number. Raises ValueError for a goal that there is not, and if there is no step. One thread at a time may use a session; another gets RuntimeError.
+/// default the goal's number. Raises ValueError for an unknown goal, and if there is no step. One thread at a time may use a session; another gets RuntimeError.
 #[pyclass(module = "webshop")]
 pub(crate) struct Session {
     shop: Py<Shop>,
@@ -30,11 +28,7 @@ pub(crate) struct Session {
 impl Session {
     /// An episode in the state of `env`; one that is over has the reward of its purchase.
     fn at(shop: Py<Shop>, env: ShopEnv) -> Session {
-        let session = env.session();
-        let bought = session.product().filter(|_| env.is_terminated());
-        let breakdown: Option<RewardBreakdown> = bought.map(|product| {
-            env.shop().reward(env.shop().goals().get(session.goal()), product, session.selection())
-        });
+        let breakdown = env.session().purchase(env.shop());
         let reward = breakdown.map_or(0.0, |counts| counts.total());
         Session { shop, env, reward, info: StepInfo { noop: None, breakdown } }
     }
@@ -117,7 +111,8 @@ impl Session {
     ///
     /// Raises ValueError for another name.
     fn observe(&self, observation: &str) -> PyResult<String> {
-        observe(&self.env, observation_mode(observation)?)
+        let mode = observation_mode(observation)?;
+        Ok(self.env.page().render(mode, &self.env.session().name()))
     }
 
     /// The page's address in the original's site.
@@ -198,7 +193,7 @@ impl Session {
         self.env.session().digest().to_string()
     }
 
-    /// What the last step is described by: goal, instruction, noop, step, digest, available_actions, and after a purchase
+    /// The info of the last step: goal, instruction, noop, step, digest, available_actions, and after a purchase
     /// reward_parts, as the properties of these names or `available` and `breakdown`. New objects each time.
     #[getter]
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

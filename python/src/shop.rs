@@ -26,14 +26,23 @@ pub(crate) struct Shop {
     other_splits: OtherSplits,
 }
 
+/// The name of a catalog, or the size of an embedded one as a number.
+#[derive(FromPyObject)]
+enum CatalogName {
+    #[pyo3(transparent, annotation = "str or os.PathLike")]
+    Path(PathBuf),
+    #[pyo3(transparent, annotation = "int")]
+    Size(u64),
+}
+
 #[pymethods]
 impl Shop {
     #[new]
-    #[pyo3(signature = (catalog=PathBuf::from("100"), *, size=None, goals=None, compat="repaired".to_owned(), seed=0, nouns=None, skip_bad=false, cache=true))]
+    #[pyo3(signature = (catalog=CatalogName::Size(100), *, size=None, goals=None, compat="repaired".to_owned(), seed=0, nouns=None, skip_bad=false, cache=true))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         py: Python<'_>,
-        catalog: PathBuf,
+        catalog: CatalogName,
         size: Option<usize>,
         goals: Option<String>,
         compat: String,
@@ -42,7 +51,10 @@ impl Shop {
         skip_bad: bool,
         cache: bool,
     ) -> PyResult<Self> {
-        let catalog = utf8(catalog)?;
+        let catalog = match catalog {
+            CatalogName::Path(path) => utf8(path)?,
+            CatalogName::Size(size) => size.to_string(),
+        };
         let nouns = nouns.map(utf8).transpose()?;
         let arguments = Arguments { catalog, size, goals, compat, seed, nouns, skip_bad, cache };
         let inner = py.detach(|| arguments.shop()).map_err(value_error)?;
@@ -89,22 +101,22 @@ impl Shop {
 
     /// The numbers of a split's goals, ascending.
     ///
-    /// split: "train", "validation", "test" or "all". splits: the rule that divides them, "by-family", "by-product",
+    /// split: "train", "validation", "test" or "all". split_rule: the rule that divides them, "by-family", "by-product",
     /// "paper" or "verl-agent". Raises ValueError for other names, and if the rule needs more goals.
-    #[pyo3(signature = (split="all", splits="by-family"))]
-    fn goals(&self, py: Python<'_>, split: &str, splits: &str) -> PyResult<Vec<u32>> {
+    #[pyo3(signature = (split="all", split_rule="by-family"))]
+    fn goals(&self, py: Python<'_>, split: &str, split_rule: &str) -> PyResult<Vec<u32>> {
         let ids =
             |goals: &webshop_products::GoalSet, split| goals.split(split).iter().map(|goal| goal.0).collect();
-        py.detach(|| self.other_splits.with_split(&self.inner, split, splits, ids))
+        py.detach(|| self.other_splits.with_split(&self.inner, split, split_rule, ids))
     }
 
     /// The number of the goal that a seed draws uniformly from a split, as a server does.
     ///
     /// Raises ValueError as `goals` does, and if the split is empty.
-    #[pyo3(signature = (split, seed, splits="by-family"))]
-    fn goal_for_seed(&self, py: Python<'_>, split: &str, seed: u64, splits: &str) -> PyResult<u32> {
+    #[pyo3(signature = (split, seed, split_rule="by-family"))]
+    fn goal_for_seed(&self, py: Python<'_>, split: &str, seed: u64, split_rule: &str) -> PyResult<u32> {
         let draw = |goals: &webshop_products::GoalSet, split| goals.goal_for_seed(split, Seed(seed));
-        let goal = py.detach(|| self.other_splits.with_split(&self.inner, split, splits, draw))?;
+        let goal = py.detach(|| self.other_splits.with_split(&self.inner, split, split_rule, draw))?;
         goal.map(|goal| goal.0).ok_or_else(|| value_error(format!("the split `{split}` has no goals")))
     }
 
@@ -154,7 +166,7 @@ impl Shop {
     ///
     /// options: names to values, as the product's page shows them. attributes and options are pairs of a requirement
     /// and whether, or by which value, it is met; paid and limit are dollars; text is all of it for people. Raises
-    /// ValueError for a goal, product, option or value that there is not.
+    /// ValueError for an unknown goal, product, option or value.
     #[pyo3(signature = (goal, asin, options=None))]
     fn explain<'py>(
         &self,

@@ -52,7 +52,7 @@ impl RolloutWorker {
 
     /// The episodes at these coordinates, in their order, as lines of `webshop rollout --out`.
     ///
-    /// Raises ValueError for coordinates that the run has not, and for a folder without a model.
+    /// Raises ValueError for coordinates that the run does not have, and for a folder without a model.
     fn rollout(
         &self,
         py: Python<'_>,

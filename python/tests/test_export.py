@@ -32,7 +32,7 @@ def test_goals_are_rows(shop: webshop.Shop) -> None:
     assert [row["id"] for row in rows] == shop.goals("validation")
     for row in rows:
         assert {key: row[key] for key in shop.goal(row["id"])} == shop.goal(row["id"])  # type: ignore[literal-required]
-        assert (row["split"], row["splits"], row["digest"]) == ("validation", "by-family", shop.fingerprint["goals"])
+        assert (row["split"], row["split_rule"], row["digest"]) == ("validation", "by-family", shop.fingerprint["goals"])
     assert json.loads(json.dumps(rows)) == rows
 
 

@@ -84,9 +84,9 @@ def explain(shop: Shop, goal: int, asin: str, options: Mapping[str, str] | None 
     return shop.explain(goal, asin, None if options is None else dict(options))
 
 
-def goal_for_seed(shop: Shop, split: Split, seed: int, splits: SplitRule = "by-family") -> int:
+def goal_for_seed(shop: Shop, split: Split, seed: int, split_rule: SplitRule = "by-family") -> int:
     """`Shop.goal_for_seed`: the goal that a seed draws from a split."""
-    return shop.goal_for_seed(split, seed, splits)
+    return shop.goal_for_seed(split, seed, split_rule)
 
 
 def validate(shop: Shop) -> list[Check]:

@@ -150,7 +150,7 @@ class GoalRow(Goal):
     """A goal as a row of a table: with its split, the rule that divides the goals, and the digest of all goals."""
 
     split: Split
-    splits: SplitRule
+    split_rule: SplitRule
     digest: str
 
 

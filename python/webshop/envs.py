@@ -16,21 +16,21 @@ __all__ = ["WebShopEnv", "check_observation", "open_goals"]
 
 
 def check_observation(observation: str) -> None:
-    """Raises ValueError for a form of observations that there is not."""
+    """Raises ValueError for an unknown form of observations."""
     if observation not in get_args(EnvObservation):
         raise ValueError(f"unknown observation `{observation}`; use one of {', '.join(get_args(EnvObservation))}")
 
 
-def seeded_goal(shop: Shop, split: Split, seed: int, splits: SplitRule) -> int:
+def seeded_goal(shop: Shop, split: Split, seed: int, split_rule: SplitRule) -> int:
     """`Shop.goal_for_seed` of the last 64 bits of a seed, which Gymnasium does not bound."""
-    return shop.goal_for_seed(split, seed % 2**64, splits)
+    return shop.goal_for_seed(split, seed % 2**64, split_rule)
 
 
 def open_goals(
     catalog: str | os.PathLike[str],
     shop: Shop | None,
     split: Split,
-    splits: SplitRule,
+    split_rule: SplitRule,
     render_mode: str | None,
     arguments: dict[str, Any],
 ) -> tuple[Shop, list[int]]:
@@ -40,7 +40,7 @@ def open_goals(
     if shop is not None and (arguments or catalog != "100"):
         raise ValueError("give a shop or the arguments of one, not both")
     shop = Shop(catalog, **arguments) if shop is None else shop
-    goals = shop.goals(split, splits)
+    goals = shop.goals(split, split_rule)
     if not goals:
         raise ValueError(f"the split `{split}` has no goals")
     return shop, goals
@@ -61,7 +61,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         catalog: "100", "1000", or a folder with the original's three JSON files.
         shop: an open shop, instead of `catalog` and the keywords of `Shop`.
         split: the goals that episodes are drawn from.
-        splits: the rule that divides the goals.
+        split_rule: the rule that divides the goals.
         observation: "text", "text_rich", "html", "json", "url" or "compact".
         max_steps: actions after which an episode is truncated.
         results_shown: products that the observation "compact" shows of a page of results, 1 to 10.
@@ -71,7 +71,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         **arguments: keywords of `Shop`.
 
     Raises:
-        ValueError: for a name that there is not, an empty split, and a shop given together with its arguments.
+        ValueError: for an unknown name, an empty split, and a shop given together with its arguments.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}
@@ -82,7 +82,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         *,
         shop: Shop | None = None,
         split: Split = "train",
-        splits: SplitRule = "by-family",
+        split_rule: SplitRule = "by-family",
         observation: EnvObservation = "text",
         max_steps: int = 15,
         results_shown: int = 5,
@@ -92,9 +92,9 @@ class WebShopEnv(gymnasium.Env[str, str]):
         **arguments: Any,
     ) -> None:
         check_observation(observation)
-        self.shop, self.goals = open_goals(catalog, shop, split, splits, render_mode, arguments)
+        self.shop, self.goals = open_goals(catalog, shop, split, split_rule, render_mode, arguments)
         self.split: Split = split
-        self.splits: SplitRule = splits
+        self.split_rule: SplitRule = split_rule
         self.observation: EnvObservation = observation
         self.max_steps = max_steps
         self.render_mode = render_mode
@@ -123,7 +123,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         With a seed the goal is `goal_for_seed` of its last 64 bits; later resets without one draw from the generator that it seeded.
 
         Raises:
-            ValueError: for other options, a goal that there is not, and a snapshot of another shop.
+            ValueError: for other options, an unknown goal, and a snapshot of another shop.
             gymnasium.error.Error: for a negative seed.
         """
         super().reset(seed=seed)
@@ -137,7 +137,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
             if "goal" in options:
                 goal = int(options["goal"])
             elif seed is not None:
-                goal = seeded_goal(self.shop, self.split, seed, self.splits)
+                goal = seeded_goal(self.shop, self.split, seed, self.split_rule)
             else:
                 goal = self.goals[int(self.np_random.integers(len(self.goals)))]
             self._session = Session(self.shop, goal, max_steps=self.max_steps)

@@ -21,7 +21,7 @@ __all__ = ["choose_goals", "episode_rows", "episodes", "goal_rows", "goals"]
 
 
 def choose_goals(
-    catalog: str | PathLike[str], shop: Shop | None, split: Split, splits: SplitRule, n: int | None, arguments: dict[str, Any]
+    catalog: str | PathLike[str], shop: Shop | None, split: Split, split_rule: SplitRule, n: int | None, arguments: dict[str, Any]
 ) -> tuple[Shop, list[int]]:
     """The shop of an adapter's arguments, and n different goals of a split.
 
@@ -31,7 +31,7 @@ def choose_goals(
     Raises:
         ValueError: if the split has fewer goals or n is less than 1, and as the environments.
     """
-    shop, every = open_goals(catalog, shop, split, splits, None, arguments)
+    shop, every = open_goals(catalog, shop, split, split_rule, None, arguments)
     if n is None:
         return shop, every
     if not 1 <= n <= len(every):
@@ -39,20 +39,20 @@ def choose_goals(
     drawn: dict[int, None] = {}
     seed = 0
     while len(drawn) < n:
-        drawn[shop.goal_for_seed(split, seed, splits)] = None
+        drawn[shop.goal_for_seed(split, seed, split_rule)] = None
         seed += 1
     return shop, list(drawn)
 
 
-def goal_rows(shop: Shop, split: Split = "all", splits: SplitRule = "by-family", n: int | None = None) -> list[GoalRow]:
+def goal_rows(shop: Shop, split: Split = "all", split_rule: SplitRule = "by-family", n: int | None = None) -> list[GoalRow]:
     """Goals as rows; `n` as in `choose_goals`. The price limit is in cents, the digest names the goals' catalog.
 
     Raises:
         ValueError: for an unknown or empty split, and as `choose_goals`.
     """
-    _, numbers = choose_goals("100", shop, split, splits, n, {})
+    _, numbers = choose_goals("100", shop, split, split_rule, n, {})
     digest = shop.fingerprint["goals"]
-    return [{**shop.goal(number), "split": split, "splits": splits, "digest": digest} for number in numbers]
+    return [{**shop.goal(number), "split": split, "split_rule": split_rule, "digest": digest} for number in numbers]
 
 
 def goals(
@@ -61,7 +61,7 @@ def goals(
     *,
     catalog: str | PathLike[str] = "100",
     shop: Shop | None = None,
-    splits: SplitRule = "by-family",
+    split_rule: SplitRule = "by-family",
     **arguments: Any,
 ) -> Any:
     """The rows of `goal_rows` as a `datasets.Dataset`. The shop is given as for `WebShopEnv`.
@@ -70,8 +70,8 @@ def goals(
         ValueError: as `goal_rows`.
         ModuleNotFoundError: without `datasets`.
     """
-    shop, _ = open_goals(catalog, shop, split, splits, None, arguments)
-    return framework("datasets", "datasets").Dataset.from_list(goal_rows(shop, split, splits, n))
+    shop, _ = open_goals(catalog, shop, split, split_rule, None, arguments)
+    return framework("datasets", "datasets").Dataset.from_list(goal_rows(shop, split, split_rule, n))
 
 
 def episode_rows(recorded: str | PathLike[str] | Iterable[Episode]) -> Iterator[EpisodeRow]:

@@ -44,7 +44,7 @@ def webshop_task(
     split: Split = "test",
     n: int | None = None,
     catalog: str | os.PathLike[str] = "100",
-    splits: SplitRule = "by-family",
+    split_rule: SplitRule = "by-family",
     max_steps: int = 15,
     results_shown: int | None = None,
     goals: str | None = None,
@@ -57,7 +57,7 @@ def webshop_task(
         split: the goals.
         n: so many of them, as `webshop.export.choose_goals` draws them; None for all.
         catalog: "100", "1000", or a folder with the original's three JSON files.
-        splits: the rule that divides the goals.
+        split_rule: the rule that divides the goals.
         max_steps: actions after which an episode is truncated; a message without a call is one.
         results_shown: how many results of a page are shown, 1 to 10; None for all.
         goals: "human", "synthetic" or "both", as of `Shop`.
@@ -65,10 +65,10 @@ def webshop_task(
         seed: of prices.
 
     Raises:
-        ValueError: for a name that there is not, and a split with fewer goals.
+        ValueError: for an unknown name, and a split with fewer goals.
     """
     arguments: dict[str, Any] = {"goals": goals, "compat": compat, "seed": seed}
-    shop, numbers = choose_goals(catalog, None, split, splits, n, arguments)
+    shop, numbers = choose_goals(catalog, None, split, split_rule, n, arguments)
     episode = {"shop": {"catalog": catalog, **arguments}, "max_steps": max_steps, "results_shown": results_shown}
     samples = [
         inspect_dataset.Sample(

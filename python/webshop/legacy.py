@@ -170,7 +170,7 @@ class WebAgentTextEnv(GymEnv):  # type: ignore[misc]
 
     Raises:
         ValueError: for an unknown observation mode, and as `SimServer`.
-        TypeError: for a keyword that there is not.
+        TypeError: for an unknown keyword.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "render.modes": []}

@@ -9,7 +9,7 @@ OpenEnv's `GenericEnvClient` works too, with dictionaries. This one has types:
 
 A client is one session of the server, asynchronous unless `sync()` is called. `reset` takes `goal`, or `split` and `index`, or
 `seed`; and `max_steps` and `observation`. The result's `metadata` names the versions and digests of the shop. A fault that the
-server finds, such as a goal that there is not, is OpenEnv's RuntimeError.
+server finds, such as an unknown goal, is OpenEnv's RuntimeError.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class WebAgentSiteEnv(GymEnv):  # type: ignore[misc]
 
     Raises:
         ValueError: for another mode, and for `render`.
-        TypeError: for a keyword that there is not.
+        TypeError: for an unknown keyword.
         ConnectionError: if no server answers at the address.
     """
 

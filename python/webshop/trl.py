@@ -44,7 +44,7 @@ def environment(
         **arguments: keywords of `Shop`.
 
     Raises:
-        ValueError: for a name that there is not, a shop given together with its arguments, and no results.
+        ValueError: for an unknown name, a shop given together with its arguments, and no results.
     """
     if shop is not None and (arguments or catalog != "100"):
         raise ValueError("give a shop or the arguments of one, not both")
@@ -101,7 +101,7 @@ def dataset(
     *,
     catalog: str | os.PathLike[str] = "100",
     shop: Shop | None = None,
-    splits: SplitRule = "by-family",
+    split_rule: SplitRule = "by-family",
     max_steps: int = 15,
     **arguments: Any,
 ) -> Any:
@@ -113,14 +113,14 @@ def dataset(
         split: the goals.
         n: so many of them, as `webshop.export.choose_goals` draws them; None for all.
         catalog, shop, **arguments: the shop, as for `environment`; give both the same.
-        splits: the rule that divides the goals.
+        split_rule: the rule that divides the goals.
         max_steps: as of `environment`.
 
     Raises:
-        ValueError: for a name that there is not, and a split with fewer goals.
+        ValueError: for an unknown name, and a split with fewer goals.
         ModuleNotFoundError: without `datasets`.
     """
-    shop, goals = choose_goals(catalog, shop, split, splits, n, arguments)
+    shop, goals = choose_goals(catalog, shop, split, split_rule, n, arguments)
     prompts = ToolCalls()
 
     def prompt(goal: int) -> list[Message]:

@@ -37,7 +37,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         catalog: "100", "1000", or a folder with the original's three JSON files.
         shop: an open shop, instead of `catalog` and the keywords of `Shop`.
         split: the goals that episodes are drawn from.
-        splits: the rule that divides the goals.
+        split_rule: the rule that divides the goals.
         observation: "text", "text_rich", "html", "json", "url" or "compact".
         max_steps: actions after which an episode is truncated.
         results_shown: products that the observation "compact" shows of a page of results, 1 to 10.
@@ -51,7 +51,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         **arguments: keywords of `Shop`.
 
     Raises:
-        ValueError: for a name that there is not, an empty split, no episodes, and a shop given with its arguments.
+        ValueError: for an unknown name, an empty split, no episodes, and a shop given with its arguments.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         *,
         shop: Shop | None = None,
         split: Split = "train",
-        splits: SplitRule = "by-family",
+        split_rule: SplitRule = "by-family",
         observation: EnvObservation = "text",
         max_steps: int = 15,
         results_shown: int = 5,
@@ -77,9 +77,9 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         check_observation(observation)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": ["ansi"], "render_fps": 4, "autoreset_mode": self.autoreset_mode}
-        self.shop, self.goals = open_goals(catalog, shop, split, splits, render_mode, arguments)
+        self.shop, self.goals = open_goals(catalog, shop, split, split_rule, render_mode, arguments)
         self.split: Split = split
-        self.splits: SplitRule = splits
+        self.split_rule: SplitRule = split_rule
         self.render_mode = render_mode
         self.num_envs = num_envs
         self.single_observation_space = self.single_action_space = Unicode()
@@ -112,7 +112,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         unless `options["goals"]` has a number for each lane.
 
         Raises:
-            ValueError: for other options, lists of another length than `num_envs`, and a goal that there is not.
+            ValueError: for other options, lists of another length than `num_envs`, and an unknown goal.
             TypeError: if the mask is no array of bool.
         """
         options = {} if options is None else options
@@ -178,7 +178,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
 
     def _draw(self, lane: int, seed: int | None) -> int:
         if seed is not None:
-            return seeded_goal(self.shop, self.split, seed, self.splits)
+            return seeded_goal(self.shop, self.split, seed, self.split_rule)
         draws = self._draws[lane]
         if draws is None:
             draws = self._draws[lane] = seeding.np_random()[0]

@@ -66,7 +66,7 @@ def load_environment(
     dialect: Dialect = "tool-call",
     *,
     catalog: str | os.PathLike[str] = "100",
-    splits: SplitRule = "by-family",
+    split_rule: SplitRule = "by-family",
     results_shown: int | None = None,
     **arguments: Any,
 ) -> MultiTurnShop:
@@ -80,14 +80,14 @@ def load_environment(
         max_turns: messages of the model after which an episode is truncated.
         dialect: "tool-call", or "agentgym-react" for models without function calls.
         catalog: "100", "1000", or a folder with the original's three JSON files.
-        splits: the rule that divides the goals.
+        split_rule: the rule that divides the goals.
         results_shown: how many results of a page are shown, for "tool-call"; None for all.
         **arguments: keywords of `Shop`.
 
     Raises:
-        ValueError: for a name that there is not, and a split with fewer goals.
+        ValueError: for an unknown name, and a split with fewer goals.
     """
-    shop, goals = choose_goals(catalog, None, split, splits, None if num_examples == -1 else num_examples, arguments)
+    shop, goals = choose_goals(catalog, None, split, split_rule, None if num_examples == -1 else num_examples, arguments)
     prompts = prompt_format(dialect, results_shown)
     rows = [
         {"prompt": prompts.begin(Session(shop, goal, max_steps=max_turns)), "info": {"goal": goal}} for goal in goals

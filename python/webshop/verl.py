@@ -17,7 +17,7 @@ The prompts are those of `webshop rollout --prompt-format agentgym-react`, byte 
 evaluated there. Tokens of completions are kept as they were sampled and have mask 1; those of pages have mask 0. A page for which there is no
 room is left out, and the episode ends there without a reward.
 
-What was run: `scripts/clients/check_verl.py`, on a CPU with scripted tokens. What was not: a training on GPUs.
+What was run: `scripts/frameworks/check_verl.py`, on a CPU with scripted tokens. What was not: a training on GPUs.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def main() -> None:
     data.add_argument("--compat", default="repaired", choices=["repaired", "original"], help="the rules of the shop")
     data.add_argument("--seed", type=int, default=0, help="of prices and price limits")
     data.add_argument("--split", default="train", choices=get_args(Split))
-    data.add_argument("--splits", default="by-family", choices=get_args(SplitRule), help="the rule that divides the goals")
+    data.add_argument("--split-rule", default="by-family", choices=get_args(SplitRule), help="the rule that divides the goals")
     config = verbs.add_parser("config", help="the configuration of the agent loop")
     config.add_argument("--out", required=True, help="the YAML file")
     config.add_argument("--max-steps", type=int, default=15, help="actions after which an episode is truncated")
@@ -193,7 +193,7 @@ def main() -> None:
             compat=arguments.compat,
             seed=arguments.seed,
         )
-        n_rows = write_rows(arguments.out, shop, split=arguments.split, splits=arguments.splits)
+        n_rows = write_rows(arguments.out, shop, split=arguments.split, split_rule=arguments.split_rule)
         print(f"{n_rows} rows")
     else:
         write_config(arguments.out, max_steps=arguments.max_steps)

@@ -55,7 +55,7 @@ class WebShopEnvs:
 
     Raises:
         ValueError: as `SimServer`; if there are fewer goals than groups; and for another observation mode.
-        TypeError: for a keyword that there is not.
+        TypeError: for an unknown keyword.
     """
 
     def __init__(

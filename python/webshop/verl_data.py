@@ -40,7 +40,7 @@ def _open_shop(arguments: str, fingerprint: str) -> webshop.Shop:
 def rows(
     shop: webshop.Shop,
     split: Split = "train",
-    splits: SplitRule = "by-family",
+    split_rule: SplitRule = "by-family",
     goals: Iterable[int] | None = None,
     *,
     agent: str = "webshop",
@@ -54,15 +54,15 @@ def rows(
     Args:
         shop: where to buy.
         split: the goals, in the order of their numbers.
-        splits: the rule that divides the goals.
+        split_rule: the rule that divides the goals.
         goals: only these, in this order, instead of the split's.
         agent: the name of the agent loop.
 
     Raises:
-        ValueError: for a split that there is not, and a goal that there is not.
+        ValueError: for an unknown split, and an unknown goal.
     """
     (catalog,), arguments = shop.__getnewargs_ex__()
-    for index, goal in enumerate(shop.goals(split, splits) if goals is None else goals):
+    for index, goal in enumerate(shop.goals(split, split_rule) if goals is None else goals):
         yield {
             "data_source": "webshop",
             "agent_name": agent,
@@ -83,7 +83,7 @@ def score(shop: webshop.Shop, goal: int, actions: list[str]) -> dict[str, Any]:
     """What a list of actions earns: `score`, 0 to 1, `acc`, 1 for a full reward and else 0, and `bought`, 1 or 0.
 
     Raises:
-        ValueError: for a goal that there is not.
+        ValueError: for an unknown goal.
     """
     session = webshop.Session(shop, goal, max_steps=max(1, len(actions)))
     for action in actions:

@@ -26,6 +26,6 @@ if __name__ == "__main__":
             except RuntimeError as error:
                 assert "there is no goal `99999999`" in str(error), error
             else:
-                raise AssertionError("a goal that there is not was reset to")
+                raise AssertionError("an unknown goal was reset to")
         server.terminate()
     recorded.passed("openenv", "ShopClient", f"{len(recorded.episodes())} episodes as recorded, an error")

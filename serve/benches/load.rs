@@ -86,7 +86,7 @@ struct OracleEpisode {
 fn oracle_episodes() -> Vec<OracleEpisode> {
     let shop = shop();
     let task = |goal| {
-        let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
+        let coordinates = EpisodeCoordinates::of_goal(GoalId(goal));
         Task::new(Arc::clone(&shop), coordinates)
     };
     let tasks: Vec<Task> = (0..N_GOALS).map(task).collect();

@@ -1,4 +1,4 @@
-//! What happens to every request: the token is checked, the answer names the environment, and a line is logged.
+//! The middleware of every request: it checks the token, names the environment in the response, and logs a line.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use webshop_env::ENVIRONMENT_ID;
 use crate::app::App;
 use crate::http;
 
-/// The header that names the environment on every answer.
+/// The header that names the environment in every response.
 const ENVIRONMENT_HEADER: &str = "webshop-environment";
 
-/// The address that needs no token.
+/// The path that needs no token.
 const OPEN_PATH: &str = "/health";
 
-/// Checks the token, runs the handler, counts and logs.
-pub(crate) async fn attend(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+/// Checks the token, runs the handler, counts the response and logs a line.
+pub(crate) async fn authorize_and_log(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let begin = Instant::now();
     let mut response = match is_allowed(app.token.as_deref(), &request) {
@@ -34,7 +34,7 @@ pub(crate) async fn attend(State(app): State<Arc<App>>, request: Request, next: 
     response
 }
 
-/// The time is for a person who reads the log; no answer has it.
+/// The time is in the log only, so that responses are deterministic.
 fn log(method: &Method, path: &str, status: StatusCode, begin: Instant) {
     let (status, micros) = (status.as_u16(), begin.elapsed().as_micros());
     tracing::info!(target: "webshop_serve::access", %method, path, status, micros);

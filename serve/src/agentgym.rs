@@ -14,13 +14,10 @@ use crate::app::App;
 use crate::detail;
 use crate::error::SessionError;
 use crate::fields::{Fields, object_of_query};
-use crate::http::{self, Routes};
+use crate::http::{self, FormPairs, Routes};
 use crate::reset::{GoalRequest, ResetRequest};
 use crate::sessions::session::OpenSession;
 use crate::sessions::{Interface, Lifetime};
-
-/// Names and values of a query.
-type Pairs = Vec<(String, String)>;
 
 /// The routes of this interface.
 pub(crate) fn routes() -> Routes {
@@ -86,19 +83,19 @@ async fn close(State(app): State<Arc<App>>, body: Bytes) -> Response {
         .await
 }
 
-async fn available_actions(State(app): State<Arc<App>>, Query(query): Query<Pairs>) -> Response {
+async fn available_actions(State(app): State<Arc<App>>, Query(query): Query<FormPairs>) -> Response {
     on_session_of_query(app, query, |session| Ok(json!(session.view()?.available_actions))).await
 }
 
-async fn observation(State(app): State<Arc<App>>, Query(query): Query<Pairs>) -> Response {
+async fn observation(State(app): State<Arc<App>>, Query(query): Query<FormPairs>) -> Response {
     on_session_of_query(app, query, |session| Ok(session.view()?.observation.into())).await
 }
 
-async fn instruction_text(State(app): State<Arc<App>>, Query(query): Query<Pairs>) -> Response {
+async fn instruction_text(State(app): State<Arc<App>>, Query(query): Query<FormPairs>) -> Response {
     on_session_of_query(app, query, |session| Ok(json!(session.view()?.instruction))).await
 }
 
-async fn state(State(app): State<Arc<App>>, Query(query): Query<Pairs>) -> Response {
+async fn state(State(app): State<Arc<App>>, Query(query): Query<FormPairs>) -> Response {
     on_session_of_query(app, query, |session| {
         let (view, html) = session.view_and_html()?;
         Ok(json!({"url": view.url, "html": html, "instruction_text": view.instruction}))
@@ -123,7 +120,7 @@ async fn on_session_of_body<T: Send + 'static>(
 /// As [`on_session_of_body`], with `env_idx` in the query.
 async fn on_session_of_query(
     app: Arc<App>,
-    query: Pairs,
+    query: FormPairs,
     work: impl FnOnce(&OpenSession) -> Result<Value, SessionError> + Send + 'static,
 ) -> Response {
     let named = object_of_query(query);

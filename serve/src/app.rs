@@ -34,7 +34,7 @@ pub(crate) struct App {
     /// The largest body or message in bytes.
     pub(crate) max_body: usize,
     /// The longest time between two parts of a body.
-    pub(crate) body_patience: Duration,
+    pub(crate) body_timeout: Duration,
     /// What a client must send as a bearer token, if anything.
     pub(crate) token: Option<String>,
     /// Becomes true when the server stops.

@@ -27,15 +27,15 @@ pub(crate) async fn stops(stopping: &mut watch::Receiver<bool>) {
 }
 
 /// Accepts connections and serves them until the server stops, and then waits until the last request has its response.
-/// The head of a request must come within `head_patience`.
+/// The head of a request must come within `header_timeout`.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
-    head_patience: Duration,
+    header_timeout: Duration,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(head_patience);
+    http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
     // A copy is kept by every connection.
     let (open, mut all_ended) = mpsc::channel::<Infallible>(1);
     loop {
@@ -47,7 +47,7 @@ pub(crate) async fn serve(
         let (stopping, open) = (stopping.clone(), open.clone());
         tokio::spawn(async move {
             let _open = open;
-            if let Err(error) = converse(&http, stream, router, stopping).await {
+            if let Err(error) = serve_connection(&http, stream, router, stopping).await {
                 tracing::debug!("a connection failed: {error}");
             }
         });
@@ -57,7 +57,7 @@ pub(crate) async fn serve(
 }
 
 /// Serves one connection. When the server stops, the request under way is the last one.
-async fn converse(
+async fn serve_connection(
     http: &http1::Builder,
     stream: TcpStream,
     router: Router,

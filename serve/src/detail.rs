@@ -53,22 +53,22 @@ pub(crate) fn session_error(error: &SessionError, field: &str) -> Response {
 }
 
 /// The response to a request that is refused; boxed, because it is large and rare.
-pub(crate) struct Refused(Box<Response>);
+pub(crate) struct ErrorResponse(Box<Response>);
 
-impl From<Response> for Refused {
-    fn from(response: Response) -> Refused {
-        Refused(Box::new(response))
+impl From<Response> for ErrorResponse {
+    fn from(response: Response) -> ErrorResponse {
+        ErrorResponse(Box::new(response))
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         *self.0
     }
 }
 
 /// What `read` finds in the object of a body.
-pub(crate) fn read<T>(body: &[u8], read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T, Refused> {
+pub(crate) fn read<T>(body: &[u8], read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T, ErrorResponse> {
     let object = http::object(body).map_err(|error| wrong_body(&error))?;
     let mut fields = Fields::new(&object);
     let found = read(&mut fields);

@@ -9,7 +9,7 @@ const HEADERS: [(HeaderName, HeaderValue); 3] = [
     (
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
-            "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'",
+            "default-src 'self'; img-src 'self' data:; base-uri 'none'; object-src 'none'; form-action 'self'",
         ),
     ),
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),

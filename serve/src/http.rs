@@ -80,11 +80,17 @@ pub(crate) fn retry(mut response: Response) -> Response {
     response
 }
 
+/// Names and values of a form or a query.
+pub(crate) type FormPairs = Vec<(String, String)>;
+
 /// Why a body is not a JSON object.
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
     /// It is not JSON.
+    #[error("the body is not JSON: {0}")]
     Syntax(serde_json::Error),
     /// It is JSON, but not an object.
+    #[error("the body is not a JSON object")]
     NoObject(Value),
 }
 

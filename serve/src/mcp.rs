@@ -30,7 +30,7 @@ use crate::http::{self, Routes};
 use crate::openenv::{self, rpc};
 
 /// Headers that only MCP clients send.
-const MCP_HEADERS: [&str; 2] = ["mcp-session-id", "mcp-protocol-version"];
+const MCP_HEADERS: [&str; 2] = [service::SESSION_HEADER, service::VERSION_HEADER];
 
 /// The routes of this interface, and of OpenEnv's JSON-RPC.
 pub(crate) fn routes() -> Routes {

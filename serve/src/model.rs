@@ -29,8 +29,8 @@ use crate::error::ServeError;
 pub(crate) use batch::Scored;
 use batch::{Batch, Job};
 use chat::ChatLayout;
-pub(crate) use continuation::deciding;
-pub(crate) use generation::{Failed, Finish, Generation, Piece};
+pub(crate) use continuation::decoding_context;
+pub(crate) use generation::{Finish, Generation, GenerationError, Piece};
 
 /// The seeds of generations that name none.
 const UNSEEDED: Purpose = Purpose::new("completion-seed");
@@ -77,7 +77,7 @@ pub(crate) struct Settings {
 
 /// Why a generation is not begun.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Rejection {
+pub(crate) enum SubmitError {
     // Clients look for the beginning of this text.
     #[error(
         "This model's maximum context length is {limit} tokens. However, the prompt has {n_tokens} tokens, and a \
@@ -152,8 +152,8 @@ impl Model {
         &self,
         messages: &[Message],
         tools: Option<Vec<serde_json::Value>>,
-    ) -> Result<Vec<u32>, Rejection> {
-        self.layout.encode(&self.tokenizer, messages, tools).map_err(Rejection::Prompt)
+    ) -> Result<Vec<u32>, SubmitError> {
+        self.layout.encode(&self.tokenizer, messages, tools).map_err(SubmitError::Prompt)
     }
 
     /// Whether prompts show tools.
@@ -162,8 +162,8 @@ impl Model {
     }
 
     /// The tokens of a text, in which special tokens may be spelled out.
-    pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, Rejection> {
-        self.tokenizer.encode(text).map_err(Rejection::Prompt)
+    pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, SubmitError> {
+        self.tokenizer.encode(text).map_err(SubmitError::Prompt)
     }
 
     /// Begins a generation.
@@ -171,11 +171,11 @@ impl Model {
         self: &Arc<Self>,
         prompt_ids: Vec<u32>,
         settings: Settings,
-    ) -> Result<Generation, Rejection> {
+    ) -> Result<Generation, SubmitError> {
         self.check(&prompt_ids, settings.max_tokens == Some(0))?;
         let place = self.jobs.try_reserve().map_err(|error| match error {
-            TrySendError::Full(()) => Rejection::Busy { limit: self.max_waiting },
-            TrySendError::Closed(()) => Rejection::Stopped,
+            TrySendError::Full(()) => SubmitError::Busy { limit: self.max_waiting },
+            TrySendError::Closed(()) => SubmitError::Stopped,
         })?;
         // A refused generation has no number: the draws of others do not depend on it.
         let ordinal = self.n_begun.fetch_add(1, Ordering::Relaxed);
@@ -194,16 +194,16 @@ impl Model {
         Ok(Generation::new(Arc::clone(self), ordinal, prompt_ids, stop, continues_prompt, received))
     }
 
-    fn check(&self, prompt_ids: &[u32], only_scores: bool) -> Result<(), Rejection> {
+    fn check(&self, prompt_ids: &[u32], only_scores: bool) -> Result<(), SubmitError> {
         let (limit, n_tokens) = (self.max_context, prompt_ids.len());
         if n_tokens > limit || (n_tokens == limit && !only_scores) {
-            return Err(Rejection::TooLong { limit, n_tokens });
+            return Err(SubmitError::TooLong { limit, n_tokens });
         }
         if prompt_ids.is_empty() {
-            return Err(Rejection::Empty);
+            return Err(SubmitError::Empty);
         }
         match prompt_ids.iter().find(|id| **id as usize >= self.n_ids) {
-            Some(&id) => Err(Rejection::NoSuchId { id, n_ids: self.n_ids }),
+            Some(&id) => Err(SubmitError::NoSuchId { id, n_ids: self.n_ids }),
             None => Ok(()),
         }
     }

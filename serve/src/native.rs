@@ -21,7 +21,7 @@ use webshop_products::{Digest, Split};
 use crate::app::App;
 use crate::error::SessionError;
 use crate::fields::{self, FieldError, Fields};
-use crate::http::{self, BodyError, Routes};
+use crate::http::{self, Routes};
 use crate::reset::ResetRequest;
 use crate::sessions::episode::LastAction;
 use crate::sessions::session::{OpenSession, SessionView};
@@ -45,28 +45,28 @@ pub(crate) fn routes() -> Routes {
 }
 
 /// A refused request.
-pub(crate) struct Refusal {
+pub(crate) struct ApiError {
     status: StatusCode,
     code: &'static str,
     message: String,
 }
 
-type Outcome = Result<Response, Refusal>;
+type ApiResult = Result<Response, ApiError>;
 
-impl Refusal {
+impl ApiError {
     /// A refusal; `code` names its kind for programs.
-    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refusal {
-        Refusal { status, code, message: message.into() }
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> ApiError {
+        ApiError { status, code, message: message.into() }
     }
 
     /// A request that is wrong in itself.
-    fn invalid(message: impl Into<String>) -> Refusal {
-        Refusal::new(StatusCode::BAD_REQUEST, "invalid", message)
+    fn invalid(message: impl Into<String>) -> ApiError {
+        ApiError::new(StatusCode::BAD_REQUEST, "invalid", message)
     }
 }
 
-impl From<SessionError> for Refusal {
-    fn from(error: SessionError) -> Refusal {
+impl From<SessionError> for ApiError {
+    fn from(error: SessionError) -> ApiError {
         let (status, code) = match &error {
             SessionError::TooMany { .. } => (StatusCode::BAD_REQUEST, "invalid"),
             SessionError::Full { .. } => (StatusCode::SERVICE_UNAVAILABLE, "full"),
@@ -78,11 +78,11 @@ impl From<SessionError> for Refusal {
             SessionError::Attached(_) => (StatusCode::CONFLICT, "attached"),
             SessionError::Snapshot(_) => (StatusCode::BAD_REQUEST, "invalid_snapshot"),
         };
-        Refusal::new(status, code, error.to_string())
+        ApiError::new(status, code, error.to_string())
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = json!({"error": {"code": self.code, "message": self.message}});
         let response = http::json(self.status, &body);
@@ -127,7 +127,7 @@ impl Shown {
             terminated: view.terminated,
             truncated: view.truncated,
             noop: view.last.and_then(|last| last.noop),
-            reward_parts: view.last.as_ref().and_then(reward_parts),
+            reward_parts: view.last.as_ref().and_then(LastAction::reward_parts),
             digest: view.digest,
             fingerprint: None,
         }
@@ -140,23 +140,9 @@ impl Shown {
     }
 }
 
-/// The counts of a purchase with the factor for the kind of product and the reward; `None` without a purchase.
-pub(crate) fn reward_parts(last: &LastAction) -> Option<Value> {
-    let breakdown = last.breakdown?;
-    let mut parts = serde_json::to_value(breakdown).expect("a breakdown holds numbers and truth values");
-    if let Value::Object(parts) = &mut parts {
-        parts.insert("r_type".into(), breakdown.r_type().into());
-        parts.insert("total".into(), breakdown.total().into());
-    }
-    Some(parts)
-}
-
 /// Reads the object of a body; fields that are not in `known` are refused.
-fn read<T>(body: &[u8], known: &[&str], read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T, Refusal> {
-    let object = http::object(body).map_err(|error| match error {
-        BodyError::Syntax(error) => Refusal::invalid(format!("the body is not JSON: {error}")),
-        BodyError::NoObject(_) => Refusal::invalid("the body is not a JSON object"),
-    })?;
+fn read<T>(body: &[u8], known: &[&str], read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T, ApiError> {
+    let object = http::object(body).map_err(|error| ApiError::invalid(error.to_string()))?;
     read_object(&object, known, read)
 }
 
@@ -164,11 +150,11 @@ fn read_object<T>(
     object: &Map<String, Value>,
     known: &[&str],
     read: impl FnOnce(&mut Fields<'_>) -> T,
-) -> Result<T, Refusal> {
+) -> Result<T, ApiError> {
     let mut fields = Fields::new(object);
     fields.forbid_others(known);
     let found = read(&mut fields);
-    fields.finish(found).map_err(|errors| Refusal::invalid(fields::messages(&errors)))
+    fields.finish(found).map_err(|errors| ApiError::invalid(fields::messages(&errors)))
 }
 
 async fn info(State(app): State<Arc<App>>) -> Response {
@@ -202,7 +188,7 @@ fn info_document(app: &App) -> Value {
     info
 }
 
-async fn create(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
+async fn create(State(app): State<Arc<App>>, body: Bytes) -> ApiResult {
     app.run(move |app| {
         let known = [&ResetRequest::FIELDS[..], &["snapshot"]].concat();
         let (request, snapshot) = read(&body, &known, |fields| {
@@ -215,7 +201,7 @@ async fn create(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
         if let Some(snapshot) = snapshot {
             let bytes = STANDARD.decode(snapshot);
             let bytes =
-                bytes.map_err(|error| Refusal::invalid(format!("`snapshot`: not base64: {error}")))?;
+                bytes.map_err(|error| ApiError::invalid(format!("`snapshot`: not base64: {error}")))?;
             let session = app.sessions.restore(Interface::Native, &bytes)?;
             return Ok(http::ok(&Shown::first(app, &session, session.view()?)));
         }
@@ -237,7 +223,7 @@ fn refuse_beside_snapshot(fields: &mut Fields<'_>) {
     }
 }
 
-async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
+async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) -> ApiResult {
     app.run(move |app| {
         let session = app.sessions.find_named(Interface::Native, &id)?;
         Ok(http::ok(&Shown::new(&session, session.view()?)))
@@ -245,13 +231,13 @@ async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
     .await
 }
 
-async fn close(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
+async fn close(State(app): State<Arc<App>>, Path(id): Path<String>) -> ApiResult {
     let session = app.sessions.find_named(Interface::Native, &id)?;
     app.sessions.close(session.id());
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-async fn step(State(app): State<Arc<App>>, Path(id): Path<String>, body: Bytes) -> Outcome {
+async fn step(State(app): State<Arc<App>>, Path(id): Path<String>, body: Bytes) -> ApiResult {
     app.run(move |app| {
         let action = read(&body, &["action"], |fields| {
             fields.required("action", |fields, name| fields.text(name, ANY_LENGTH))
@@ -263,7 +249,7 @@ async fn step(State(app): State<Arc<App>>, Path(id): Path<String>, body: Bytes) 
     .await
 }
 
-async fn fork(State(app): State<Arc<App>>, Path(id): Path<String>, body: Bytes) -> Outcome {
+async fn fork(State(app): State<Arc<App>>, Path(id): Path<String>, body: Bytes) -> ApiResult {
     app.run(move |app| {
         let n = read(&body, &["n"], |fields| {
             fields.required("n", |fields, name| fields.unsigned(name, u64::from(u32::MAX)))
@@ -277,7 +263,7 @@ async fn fork(State(app): State<Arc<App>>, Path(id): Path<String>, body: Bytes) 
     .await
 }
 
-async fn snapshot(State(app): State<Arc<App>>, Path(id): Path<String>) -> Outcome {
+async fn snapshot(State(app): State<Arc<App>>, Path(id): Path<String>) -> ApiResult {
     app.run(move |app| {
         let session = app.sessions.find_named(Interface::Native, &id)?;
         Ok(http::ok(&json!({ "snapshot": STANDARD.encode(session.snapshot()?) })))

@@ -26,7 +26,7 @@ use tokio::task::spawn_blocking;
 
 use crate::app::App;
 use crate::fields::Fields;
-use crate::http::{self, BodyError, Routes};
+use crate::http::{self, Routes};
 use crate::model::{Generation, Model};
 use chat::ChatRequest;
 use error::ApiError;
@@ -93,10 +93,7 @@ fn read<T>(
     body: &[u8],
     read: fn(&mut Fields<'_>) -> Option<T>,
 ) -> Result<(T, Arc<Model>), ApiError> {
-    let object = http::object(body).map_err(|error| match error {
-        BodyError::Syntax(error) => ApiError::invalid(format!("the body is not JSON: {error}"), None),
-        BodyError::NoObject(_) => ApiError::invalid("the body is not a JSON object", None),
-    })?;
+    let object = http::object(body).map_err(|error| ApiError::invalid(error.to_string(), None))?;
     let mut fields = Fields::new(&object);
     let name = fields.required("model", |fields, name| fields.text(name, usize::MAX));
     let model = name.map(|name| named(app, &name)).transpose()?;

@@ -1,9 +1,8 @@
 //! `/openapi.json`: the addresses of all interfaces as an OpenAPI document.
 
-use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::http::Routes;
+use crate::http::{self, Routes};
 
 /// The document. It is written by hand; a test compares its paths with the routes.
 const DOCUMENT: &str = include_str!("../openapi.json");
@@ -14,7 +13,7 @@ pub(crate) fn routes() -> Routes {
 }
 
 async fn document() -> Response {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], DOCUMENT).into_response()
+    ([http::JSON], DOCUMENT).into_response()
 }
 
 #[cfg(test)]

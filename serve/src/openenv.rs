@@ -34,13 +34,13 @@ pub(crate) fn routes() -> Routes {
 
 /// The query of `/ws`.
 #[derive(Deserialize)]
-struct Attach {
+struct SocketQuery {
     session_id: Option<String>,
 }
 
 async fn open_frames(
     State(app): State<Arc<App>>,
-    Query(query): Query<Attach>,
+    Query(query): Query<SocketQuery>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     socket::open(app, upgrade, move |app| {

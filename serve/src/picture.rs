@@ -31,6 +31,29 @@ pub(crate) fn at(catalog: &Catalog, address: &str) -> Option<String> {
     Some(svg(catalog.get(catalog.find(&decoded(id)?)?), color.as_deref()))
 }
 
+/// A document with `other` in the place of the address of each drawing, which it is given. The products must be those
+/// of `catalog`.
+pub(crate) fn with_addresses(
+    document: &str,
+    catalog: &Catalog,
+    mut other: impl FnMut(String) -> String,
+) -> String {
+    let begin = format!(" src=\"{FOLDER}");
+    let mut parts = document.split(&begin);
+    let mut changed = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('"').expect("the value of an attribute ends");
+        let drawing = at(catalog, &format!("{FOLDER}{name}")).expect("a page shows products of its shop");
+        changed += &format!(" src=\"{}\"{rest}", other(drawing));
+    }
+    changed
+}
+
+/// A drawing as an address that holds it.
+pub(crate) fn data_address(drawing: &str) -> String {
+    format!("data:image/svg+xml,{}", utf8_percent_encode(drawing, NON_ALPHANUMERIC))
+}
+
 /// The first value that names a color.
 pub(crate) fn color_among<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     values.find(|value| color::named(value).is_some())

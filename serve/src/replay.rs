@@ -19,7 +19,7 @@ use webshop_agent::Episode;
 
 use crate::app::App;
 use crate::http::{self, Routes};
-use crate::{document, site};
+use crate::{document, picture, site};
 use recordings::{Recording, Recordings};
 
 /// The routes of recorded episodes.
@@ -72,16 +72,23 @@ async fn show(
 
 async fn page(State(app): State<Arc<App>>, Path((number, step)): Path<(String, usize)>) -> Response {
     app.run(move |app| match find(app, &number, step) {
-        Ok((_, recording)) => document::ok_text(still(recording, step)),
+        Ok((_, recording)) => document::ok_text(static_page(recording, step)),
         Err(missing) => missing.into(),
     })
     .await
 }
 
-/// The shop's page after `step` turns of an episode, a document to look at only.
-pub(crate) fn still(recording: &Recording, step: usize) -> String {
-    let env = episode::after(recording, step);
-    site::view::still(&recording.shop, recording.episode.goal, env.page())
+/// The shop's page after `step` turns of an episode, a document to look at only. It holds its drawings, because the server's
+/// own shop need not have the products.
+pub(crate) fn static_page(recording: &Recording, step: usize) -> String {
+    let drawn = |drawing: String| picture::data_address(&drawing);
+    picture::with_addresses(&page_after(recording, step), recording.shop.catalog(), drawn)
+}
+
+/// The shop's page after `step` turns of an episode, with the addresses of its drawings.
+fn page_after(recording: &Recording, step: usize) -> String {
+    let env = episode::env_after(recording, step);
+    site::view::static_page(&recording.shop, recording.episode.goal, env.page())
 }
 
 /// The place of one of the recordings, whose addresses have their numbers behind `base`; `list` is the address of the list.
@@ -99,23 +106,24 @@ fn place(recordings: &Recordings, number: usize, base: &str, list: &str) -> epis
 }
 
 /// Why there is nothing at an address.
-struct Missing(String);
+struct NotFound(String);
 
-impl From<Missing> for Response {
-    fn from(missing: Missing) -> Response {
+impl From<NotFound> for Response {
+    fn from(missing: NotFound) -> Response {
         document::missing(&missing.0)
     }
 }
 
 /// The episode that an address names, which has at least `step` turns.
-fn find<'a>(app: &'a App, number: &str, step: usize) -> Result<(usize, &'a Recording), Missing> {
+fn find<'a>(app: &'a App, number: &str, step: usize) -> Result<(usize, &'a Recording), NotFound> {
     let n_recorded = app.recordings.len();
     let found = number.parse().ok().and_then(|at| app.recordings.get(at).map(|recording| (at, recording)));
-    let (at, recording) = found
-        .ok_or_else(|| Missing(format!("there is no recorded episode `{number}`; there are {n_recorded}")))?;
+    let (at, recording) = found.ok_or_else(|| {
+        NotFound(format!("there is no recorded episode `{number}`; there are {n_recorded}"))
+    })?;
     match recording.episode.turns.len() {
         n_turns if step > n_turns => {
-            Err(Missing(format!("episode {at} has no step `{step}`; its last is {n_turns}")))
+            Err(NotFound(format!("episode {at} has no step `{step}`; its last is {n_turns}")))
         }
         _ => Ok((at, recording)),
     }

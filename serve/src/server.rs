@@ -50,9 +50,9 @@ pub struct ServeConfig {
     /// The largest body or message in bytes.
     pub max_body: usize,
     /// The longest time from the beginning of a connection, or from its last response, to the end of a request's head.
-    pub head_patience: Duration,
+    pub header_timeout: Duration,
     /// The longest time between two parts of a body.
-    pub body_patience: Duration,
+    pub body_timeout: Duration,
     /// The bearer token that clients must send, if any.
     pub token: Option<String>,
     /// The hosts and origins that requests to `/mcp` may have beside those of this machine.
@@ -150,7 +150,7 @@ impl Server {
     pub fn new(port: Port, shop: Arc<Shop>, config: ServeConfig) -> Result<Server, ServeError> {
         let limits = Limits { max_sessions: config.max_sessions, idle_intervals: IDLE_INTERVALS };
         let sessions = match &config.snapshot_dir {
-            Some(folder) => Sessions::kept_in(folder, shop, config.defaults, limits)?,
+            Some(folder) => Sessions::open_persistent(folder, shop, config.defaults, limits)?,
             None => Sessions::new(shop, config.defaults, limits)?,
         };
         let sessions = Arc::new(sessions);
@@ -167,7 +167,7 @@ impl Server {
             runs: None,
             recorder: None,
             max_body: config.max_body,
-            body_patience: config.body_patience,
+            body_timeout: config.body_timeout,
             token: config.token.clone(),
             stopping,
             open_socket,
@@ -239,9 +239,9 @@ impl Server {
         port.listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(port.listener)?;
         let signal = Signals::new(stop)?;
-        let idle = tokio::spawn(pass_time(Arc::clone(&app), config.idle));
+        let idle = tokio::spawn(expire_idle(Arc::clone(&app), config.idle));
         let (router, stopping) = (router(&app), app.stopping.clone());
-        let serving = tokio::spawn(connections::serve(listener, router, config.head_patience, stopping));
+        let serving = tokio::spawn(connections::serve(listener, router, config.header_timeout, stopping));
         begun()?;
         signal.received().await;
         tracing::info!("the server stops");
@@ -303,14 +303,14 @@ impl Signals {
 }
 
 /// Drops idle sessions.
-async fn pass_time(app: Arc<App>, idle: Duration) {
+async fn expire_idle(app: Arc<App>, idle: Duration) {
     let mut intervals = interval((idle / IDLE_INTERVALS).max(Duration::from_millis(1)));
     intervals.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The first tick is immediate.
     intervals.tick().await;
     loop {
         intervals.tick().await;
-        app.sessions.pass_time();
+        app.sessions.expire_idle();
     }
 }
 
@@ -333,9 +333,9 @@ fn router(app: &Arc<App>) -> Router {
         .router
         .fallback(unserved::no_such_address)
         .layer(DefaultBodyLimit::max(app.max_body))
-        .layer(RequestBodyTimeoutLayer::new(app.body_patience))
-        .layer(from_fn(unserved::shape))
-        .layer(from_fn_with_state(Arc::clone(app), access::attend))
+        .layer(RequestBodyTimeoutLayer::new(app.body_timeout))
+        .layer(from_fn(unserved::normalize_errors))
+        .layer(from_fn_with_state(Arc::clone(app), access::authorize_and_log))
         .with_state(Arc::clone(app))
 }
 

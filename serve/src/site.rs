@@ -30,7 +30,7 @@ use webshop_env::{Action, Address, Session, Shop};
 
 use crate::app::App;
 use crate::document;
-use crate::http::Routes;
+use crate::http::{FormPairs, Routes};
 
 /// The routes of the site.
 pub(crate) fn routes() -> Routes {
@@ -46,9 +46,6 @@ pub(crate) fn routes() -> Routes {
 /// Reads the segments behind the session's name.
 type Reader = fn(&Shop, &[String]) -> Option<Address>;
 
-/// Names and values of a form.
-type Fields = Vec<(String, String)>;
-
 /// A page by GET and by POST.
 fn at(path: &'static str, read: Reader) -> Routes {
     let handler = async move |State(app), method, Path(segments), headers, fields| {
@@ -62,7 +59,7 @@ async fn page(
     method: Method,
     segments: Vec<String>,
     headers: HeaderMap,
-    fields: Result<Form<Fields>, FormRejection>,
+    fields: Result<Form<FormPairs>, FormRejection>,
     read: Reader,
 ) -> Response {
     let fields = match fields {
@@ -80,13 +77,13 @@ async fn page(
             return document::missing("the shop has no page at this address");
         };
         let session = Session::at(name, goal, address);
-        match taken(shop, &session, &fields) {
+        match read_form(shop, &session, &fields) {
             Some(taken) => {
-                let mut response = leads_to(shop, &taken.next);
+                let mut response = redirect_to(shop, &taken.next);
                 record(app, &headers, &session, &taken, &mut response);
                 response
             }
-            None if method == Method::POST => leads_to(shop, &session),
+            None if method == Method::POST => redirect_to(shop, &session),
             None => view::page(shop, name, goal, &session.page(shop)),
         }
     })
@@ -94,7 +91,7 @@ async fn page(
 }
 
 /// What a form does.
-struct Taken {
+struct FormActions {
     /// Its chosen values that were not selected, then its search or its click.
     actions: Vec<Action>,
     /// The session afterwards.
@@ -102,7 +99,7 @@ struct Taken {
 }
 
 /// What a form does; `None` if it has no search, no click and no other values than are selected.
-fn taken(shop: &Shop, session: &Session, fields: &Fields) -> Option<Taken> {
+fn read_form(shop: &Shop, session: &Session, fields: &FormPairs) -> Option<FormActions> {
     let named =
         |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
     let words = named("search_query").or_else(|| named("search"));
@@ -111,7 +108,7 @@ fn taken(shop: &Shop, session: &Session, fields: &Fields) -> Option<Taken> {
         (None, Some(label)) => Some(Action::Click(label.to_lowercase())),
         (None, None) => None,
     };
-    let mut taken = with_choices(shop, session, fields);
+    let mut taken = select_options(shop, session, fields);
     if let Some(action) = action {
         taken.next.act(shop, &action);
         taken.actions.push(action);
@@ -120,10 +117,10 @@ fn taken(shop: &Shop, session: &Session, fields: &Fields) -> Option<Taken> {
 }
 
 /// The choice of a form's option values on an item page; nothing elsewhere.
-fn with_choices(shop: &Shop, session: &Session, fields: &Fields) -> Taken {
+fn select_options(shop: &Shop, session: &Session, fields: &FormPairs) -> FormActions {
     let mut actions = Vec::new();
     let Address::Item(listing, mut choice) = session.address() else {
-        return Taken { actions, next: session.clone() };
+        return FormActions { actions, next: session.clone() };
     };
     let product = shop.catalog().get(choice.product);
     for (name, value) in fields.iter().filter(|(name, value)| path::is_offered(product, name, value)) {
@@ -133,16 +130,16 @@ fn with_choices(shop: &Shop, session: &Session, fields: &Fields) -> Taken {
         }
     }
     let next = Session::at(&session.name(), session.goal(), Address::Item(listing, choice));
-    Taken { actions, next }
+    FormActions { actions, next }
 }
 
 /// A redirection to a page.
-fn leads_to(shop: &Shop, session: &Session) -> Response {
+fn redirect_to(shop: &Shop, session: &Session) -> Response {
     Redirect::to(&path::write(shop, &session.name(), &session.address())).into_response()
 }
 
 /// Records what a visitor did on the page of `before`, if visitors are recorded; the visitor's cookie is set.
-fn record(app: &App, headers: &HeaderMap, before: &Session, taken: &Taken, response: &mut Response) {
+fn record(app: &App, headers: &HeaderMap, before: &Session, taken: &FormActions, response: &mut Response) {
     let Some(recorder) = &app.recorder else { return };
     let (visitor, cookie) = recorder.visitor(headers);
     if let Some(cookie) = cookie {

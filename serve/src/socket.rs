@@ -46,7 +46,7 @@ pub(crate) fn open(
     upgrade.on_upgrade(async move |mut socket| {
         let _open = app.open_socket.clone();
         let (code, reason) = match begin(&app) {
-            Ok(protocol) => converse(&app, &mut socket, &protocol).await,
+            Ok(protocol) => exchange_messages(&app, &mut socket, &protocol).await,
             Err(refusal) => {
                 // A client that is gone already needs no refusal.
                 let _ = socket.send(Message::text(refusal)).await;
@@ -65,7 +65,11 @@ enum Event {
 }
 
 /// Answers messages until one side ends, and returns why.
-async fn converse(app: &Arc<App>, socket: &mut WebSocket, protocol: &Protocol) -> (u16, &'static str) {
+async fn exchange_messages(
+    app: &Arc<App>,
+    socket: &mut WebSocket,
+    protocol: &Protocol,
+) -> (u16, &'static str) {
     let mut stopping = app.stopping.clone();
     let mut pings = interval(PING_EVERY);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::native::Refusal;
+use crate::native::ApiError;
 use crate::{detail, openai};
 
 /// An interface whose errors all have one form.
@@ -48,7 +48,7 @@ impl Api {
             _ => ("invalid", "the request cannot be read"),
         };
         match self {
-            Api::Native => Refusal::new(status, code, message).into_response(),
+            Api::Native => ApiError::new(status, code, message).into_response(),
             Api::OpenAi => openai::refusal(status, code, message),
         }
     }
@@ -63,7 +63,7 @@ pub(crate) async fn no_such_address(uri: Uri) -> Response {
 }
 
 /// Runs the handler, and gives an error that is not its own the form of the interface.
-pub(crate) async fn shape(request: Request, next: Next) -> Response {
+pub(crate) async fn normalize_errors(request: Request, next: Next) -> Response {
     let api = Api::of(request.uri().path());
     let response = next.run(request).await;
     // The errors of the handlers of both interfaces are JSON.

@@ -48,11 +48,11 @@ pub(crate) fn routes() -> Routes {
 #[template(path = "runs.html")]
 struct RunsView {
     is_live: bool,
-    runs: Vec<Listed>,
+    runs: Vec<RunRow>,
 }
 
 /// A run in the list.
-struct Listed {
+struct RunRow {
     name: String,
     /// Its state, or why that is unknown.
     state: Result<RunState, String>,
@@ -100,13 +100,13 @@ async fn index(State(app): State<Arc<App>>) -> Response {
         if let [name] = names {
             return show_run(runs, 0, name, 1);
         }
-        let listed = |(number, name): (usize, &String)| Listed {
+        let listed = |(number, name): (usize, &String)| RunRow {
             name: name.clone(),
             state: runs.state(number).map_err(|error| error.to_string()),
         };
-        let runs: Vec<Listed> = names.iter().enumerate().map(listed).collect();
+        let runs: Vec<RunRow> = names.iter().enumerate().map(listed).collect();
         let is_finished =
-            |run: &Listed| run.state.as_ref().is_ok_and(|state| state.stage == RunStage::Finished);
+            |run: &RunRow| run.state.as_ref().is_ok_and(|state| state.stage == RunStage::Finished);
         document::ok(&RunsView { is_live: !runs.iter().all(is_finished), runs })
     })
     .await
@@ -181,7 +181,7 @@ async fn show_page(
     Path((number, file, index, step)): Path<(String, String, String, usize)>,
 ) -> Response {
     with_run(app, number, move |runs, number, name, _| match find(runs, number, name, &file, &index, step) {
-        Ok(found) => document::ok_text(replay::still(&found.recording, step)),
+        Ok(found) => document::ok_text(replay::static_page(&found.recording, step)),
         Err(response) => *response,
     })
     .await

@@ -59,7 +59,8 @@ pub(crate) struct GenerationArgs {
     pub(crate) prompt_format: Option<PromptFormat>,
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,
-    /// Mask tokens during decoding so that every completion is an admissible action
+    /// Mask tokens during decoding so that every completion is an admissible action, unless the context is full
+    /// before its end
     #[arg(long)]
     pub(crate) constrained: bool,
     #[command(flatten)]
@@ -69,11 +70,12 @@ pub(crate) struct GenerationArgs {
 /// How tokens are sampled, and how many.
 #[derive(clap::Args, Clone)]
 pub(crate) struct SamplingArgs {
-    /// Sampling temperature; 0 is greedy [default: the checkpoint's; 1 for a model behind a server]
+    /// Sampling temperature; 0 is greedy [default: that of the run; 1 for a model folder, whatever its
+    /// `generation_config.json` says, and for a model behind a server]
     #[arg(long, value_name = "T")]
     pub(crate) temperature: Option<f64>,
-    /// Nucleus sampling: tokens are drawn from the most probable ones whose probabilities sum to P [default: the
-    /// checkpoint's; 1 for a model behind a server]
+    /// Nucleus sampling: tokens are drawn from the most probable ones whose probabilities sum to P [default: that
+    /// of the run; 1 for a model folder and for a model behind a server]
     #[arg(long, value_name = "P")]
     pub(crate) top_p: Option<f64>,
     /// Maximum context in tokens: prompts and completions together [default: the checkpoint's; 8192 for a
@@ -87,7 +89,7 @@ pub(crate) struct SamplingArgs {
 
 impl EpisodesArgs {
     /// Takes shop, goals and step limit from a run, where the flags name no others.
-    pub(crate) fn follow(&mut self, run: &Config) {
+    pub(crate) fn take_defaults_from(&mut self, run: &Config) {
         self.tasks.run = Some(run.catalog.clone());
         self.max_steps.get_or_insert(run.run.max_steps);
     }

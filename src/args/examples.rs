@@ -9,7 +9,7 @@ use webshop_agent::next_action::Example;
 use webshop_env::{RESULTS_PER_PAGE, ShopFingerprint};
 use webshop_products::{Split, SplitRule, read_json_lines};
 use webshop_training::config::{Config, Mix, ShopR1Config};
-use webshop_training::{Steps, TaskSet};
+use webshop_training::{StepSampler, TaskSet};
 
 use super::shop::{ShopArgs, SplitArg, SplitRuleArgs};
 
@@ -110,13 +110,14 @@ impl ExamplesArgs {
     }
 
     fn of_shop(&self, run: &Config) -> Result<(Vec<Example>, Origin)> {
-        let ground = TaskSet::of_shop(self.shop.open_after(&run.catalog, self.split_rule)?);
+        let ground = TaskSet::of_shop(self.shop.open_with_defaults(&run.catalog, self.split_rule)?);
         let split = Split::from(self.split.unwrap_or(SplitArg::Test));
         let mix = self.mix.map_or(run.shop_r1.mix, Mix::from);
         let terminate_share = self.terminate_share.unwrap_or(run.shop_r1.terminate_share);
         let config = ShopR1Config { mix, terminate_share, ..ShopR1Config::default() };
         // The Shop-R1 prompt formats show all results of a page, so the expert may open any of them.
-        let held_out = Steps::held_out(&ground, RESULTS_PER_PAGE, &config, split, self.examples as usize);
+        let held_out =
+            StepSampler::held_out(&ground, RESULTS_PER_PAGE, &config, split, self.examples as usize);
         let examples = held_out.into_iter().map(|(_, example)| example).collect();
         let shop = ground.shop();
         let origin = Origin::Shop {

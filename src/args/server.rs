@@ -49,13 +49,13 @@ impl ServerArgs {
     pub(crate) fn requests(
         &self,
         sampling: &SamplingArgs,
-        dialect: PromptFormat,
+        prompt_format: PromptFormat,
         seed: u64,
     ) -> anyhow::Result<Option<(Endpoint, RequestConfig)>> {
         let (Some(base), Some(model)) = (&self.base_url, &self.model) else { return Ok(None) };
         ensure!(
-            dialect.is_chat(),
-            "the prompt format `{dialect}` has no chats, which a model behind a server needs; give another `--prompt-format`"
+            prompt_format.is_chat(),
+            "the prompt format `{prompt_format}` has no chats, which a model behind a server needs; give another `--prompt-format`"
         );
         ensure!(
             sampling.max_context.is_none(),
@@ -72,7 +72,7 @@ impl ServerArgs {
         let max_tokens = sampling.max_turn_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
         let config = RequestConfig {
             model: model.clone(),
-            prompt_format: dialect,
+            prompt_format,
             sampling: Sampling { temperature, top_p, max_tokens, seed },
             extra_body: self.extra_body.clone().unwrap_or_default(),
             concurrency: usize::from(self.concurrency),

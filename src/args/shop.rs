@@ -30,11 +30,11 @@ pub(crate) struct CatalogArgs {
 impl CatalogArgs {
     /// The same catalog as a section of a training configuration.
     pub(crate) fn config(&self) -> CatalogConfig {
-        self.config_after(&CatalogConfig::default())
+        self.config_or(&CatalogConfig::default())
     }
 
     /// The catalog of `run`, unless the flags name one, and its other keys.
-    fn config_after(&self, run: &CatalogConfig) -> CatalogConfig {
+    fn config_or(&self, run: &CatalogConfig) -> CatalogConfig {
         let (source, size, skip_bad) = match &self.source {
             Some(source) => (source, CatalogSize::All, false),
             None => (&run.source, run.size, run.skip_bad),
@@ -138,7 +138,7 @@ enum SplitRuleArg {
 
 impl SplitRuleArgs {
     /// The rule of a run, unless the flag names one.
-    fn rule_after(self, run: SplitRule) -> SplitRule {
+    fn rule_or(self, run: SplitRule) -> SplitRule {
         match self.split_rule {
             None => run,
             Some(SplitRuleArg::ByFamily) => SplitRule::ByFamily,
@@ -173,11 +173,15 @@ impl ShopArgs {
 
     /// Like [`ShopArgs::open`], with another split rule.
     pub(crate) fn open_split_by(&self, rule: SplitRuleArgs) -> anyhow::Result<Shop> {
-        self.open_after(&CatalogConfig::default(), rule)
+        self.open_with_defaults(&CatalogConfig::default(), rule)
     }
 
     /// The shop of a run, where the flags name no other.
-    pub(crate) fn open_after(&self, run: &CatalogConfig, rule: SplitRuleArgs) -> anyhow::Result<Shop> {
+    pub(crate) fn open_with_defaults(
+        &self,
+        run: &CatalogConfig,
+        rule: SplitRuleArgs,
+    ) -> anyhow::Result<Shop> {
         self.open_with(CompatArgs::default(), run, rule)
     }
 
@@ -190,9 +194,9 @@ impl ShopArgs {
         };
         let config = CatalogConfig {
             goals,
-            compat: rules.rules_after(run.compat),
-            split_rule: rule.rule_after(run.split_rule),
-            ..self.catalog.config_after(run)
+            compat: rules.rules_or(run.compat),
+            split_rule: rule.rule_or(run.split_rule),
+            ..self.catalog.config_or(run)
         };
         let open = || match (config.compat, config.goals) {
             (Compat::Original, GoalsChoice::Both) => bail!(NOT_BOTH_STYLES),
@@ -210,11 +214,15 @@ impl RuledShopArgs {
 
     /// Like [`RuledShopArgs::open`], with another split rule.
     pub(crate) fn open_split_by(&self, rule: SplitRuleArgs) -> anyhow::Result<Shop> {
-        self.open_after(&CatalogConfig::default(), rule)
+        self.open_with_defaults(&CatalogConfig::default(), rule)
     }
 
     /// The shop of a run, where the flags name no other. Goals are those of the run only under its own rules.
-    pub(crate) fn open_after(&self, run: &CatalogConfig, rule: SplitRuleArgs) -> anyhow::Result<Shop> {
+    pub(crate) fn open_with_defaults(
+        &self,
+        run: &CatalogConfig,
+        rule: SplitRuleArgs,
+    ) -> anyhow::Result<Shop> {
         self.shop.open_with(self.compat, run, rule)
     }
 }
@@ -222,11 +230,11 @@ impl RuledShopArgs {
 impl CompatArgs {
     /// The rules.
     pub(crate) fn rules(self) -> Compat {
-        self.rules_after(Compat::Repaired)
+        self.rules_or(Compat::Repaired)
     }
 
     /// The rules of a run, unless the flag names others.
-    fn rules_after(self, run: Compat) -> Compat {
+    fn rules_or(self, run: Compat) -> Compat {
         match self.compat {
             None => run,
             Some(CompatArg::Repaired) => Compat::Repaired,

@@ -12,7 +12,7 @@ use webshop_evaluation::Tally;
 use webshop_products::GoalId;
 
 use super::local::Finished;
-use super::recorded::{different_setting, text_of};
+use super::recorded::{different_setting, read_text};
 use super::tasks::Tasks;
 use crate::args::episodes::EpisodesArgs;
 
@@ -22,14 +22,14 @@ const UNNAMED: &str = "recorded";
 /// The result over the episodes of these files, in any order. Each is replayed, so that its rewards are the shop's.
 ///
 /// Fails if an episode is of another shop, step limit, agent or way of sampling, or if they are not one for each goal that the flags name.
-pub(crate) fn of_any_agent(args: &EpisodesArgs, files: &[PathBuf]) -> Result<Finished> {
+pub(crate) fn evaluate_any_agent(args: &EpisodesArgs, files: &[PathBuf]) -> Result<Finished> {
     let tasks = Tasks::open(&args.tasks)?;
     let shop = tasks.shop();
     let goals: Vec<GoalId> = tasks.tasks.iter().map(|task| task.coordinates.goal).collect();
     let named: BTreeSet<GoalId> = goals.iter().copied().collect();
     let mut episodes: BTreeMap<GoalId, Episode> = BTreeMap::new();
     for file in files {
-        let text = text_of(file)?;
+        let text = read_text(file)?;
         for (text, number) in text.lines().zip(1..).filter(|(text, _)| !text.trim().is_empty()) {
             let place = || format!("`{}`, line {number}", file.display());
             let episode = replayed(text, shop, args.max_steps()).with_context(place)?;
@@ -71,7 +71,7 @@ pub(crate) fn of_any_agent(args: &EpisodesArgs, files: &[PathBuf]) -> Result<Fin
 
 /// The episode of a line, if a replay of its actions gives what it says.
 fn replayed(text: &str, shop: &Arc<Shop>, max_steps: u32) -> Result<Episode> {
-    let plain = webshop_env::Episode::<(), PolicyName>::read(text)?;
+    let plain = webshop_env::Episode::<(), RecordedPolicy>::read(text)?;
     let recorded = plain.config.max_steps;
     ensure!(
         recorded == max_steps,
@@ -86,13 +86,13 @@ fn replayed(text: &str, shop: &Arc<Shop>, max_steps: u32) -> Result<Episode> {
 
 /// What is read of the agent of an episode.
 #[derive(Deserialize)]
-struct PolicyName {
+struct RecordedPolicy {
     policy: Option<String>,
 }
 
-/// The episode as of an agent that tells no more than its actions.
-fn with_meta(plain: webshop_env::Episode<(), PolicyName>, shop: &Shop) -> Episode {
-    let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal: plain.goal, sample: 0 };
+/// The episode of an agent that records its actions only.
+fn with_meta(plain: webshop_env::Episode<(), RecordedPolicy>, shop: &Shop) -> Episode {
+    let coordinates = EpisodeCoordinates::of_goal(plain.goal);
     let policy = plain.meta.policy.as_deref().unwrap_or(UNNAMED);
     let turns = plain.turns.into_iter().map(|webshop_env::Turn { action, noop, reward, after, .. }| Turn {
         action,

@@ -17,7 +17,7 @@ use crate::args::episodes::EpisodesArgs;
 /// The result over episodes of a trained model that these files hold.
 ///
 /// Fails if they are not the episodes that [`run_model`] would run.
-pub(crate) fn of_recorded(
+pub(crate) fn evaluate_recorded(
     model: TrainedModel,
     args: &EpisodesArgs,
     files: &[PathBuf],
@@ -27,9 +27,9 @@ pub(crate) fn of_recorded(
     let policy = loaded.policy(Seed(args.seed))?;
     let tasks = Tasks::open(&args.tasks)?;
     let mut tally = Tally::default();
-    for line in in_order(files, &tasks)? {
+    for line in order_lines(files, &tasks)? {
         let episode = Episode::read(&line)?;
-        if let Some(setting) = other_setting(&episode, &policy, args.max_steps()) {
+        if let Some(setting) = setting_unlike_policy(&episode, &policy, args.max_steps()) {
             bail!("the episodes were made with another {setting} than the flags name");
         }
         tally.count(&episode, tasks.shop().goals());
@@ -39,7 +39,7 @@ pub(crate) fn of_recorded(
 }
 
 /// The name of the first setting of an episode that is not the policy's, or not the step limit.
-fn other_setting(episode: &Episode, policy: &LmPolicy<'_>, max_steps: u32) -> Option<&'static str> {
+fn setting_unlike_policy(episode: &Episode, policy: &LmPolicy<'_>, max_steps: u32) -> Option<&'static str> {
     let (meta, prompt) = (&episode.meta, policy.prompt()?);
     let equal = [
         ("policy", *meta.policy == *policy.name()),
@@ -49,7 +49,12 @@ fn other_setting(episode: &Episode, policy: &LmPolicy<'_>, max_steps: u32) -> Op
         ("sampling, seed included,", meta.sampling == prompt.sampling),
         ("step limit", episode.config.max_steps == max_steps),
     ];
-    equal.into_iter().find(|(_, is_equal)| !is_equal).map(|(name, _)| name)
+    first_unequal(&equal)
+}
+
+/// The name of the first pair of values that are not equal.
+fn first_unequal(pairs: &[(&'static str, bool)]) -> Option<&'static str> {
+    pairs.iter().find(|(_, is_equal)| !is_equal).map(|(name, _)| *name)
 }
 
 /// A line of a shard.
@@ -67,12 +72,12 @@ impl Line<'_> {
 
 /// The lines of all files in the order of the rollout of `tasks`, each with its end. Fails if they are not the episodes of
 /// one rollout of these tasks.
-pub(crate) fn in_order(files: &[PathBuf], tasks: &Tasks) -> anyhow::Result<Vec<String>> {
+pub(crate) fn order_lines(files: &[PathBuf], tasks: &Tasks) -> anyhow::Result<Vec<String>> {
     let coordinates: Vec<EpisodeCoordinates> = tasks.tasks.iter().map(|task| task.coordinates).collect();
     let fingerprint = tasks.shop().fingerprint();
     let mut merged = Merged::new(&coordinates);
     for file in files {
-        let text = text_of(file)?;
+        let text = read_text(file)?;
         for (text, number) in text.lines().zip(1..).filter(|(text, _)| !text.trim().is_empty()) {
             let line = Line { file, number, text: text.to_owned() };
             let place = line.place();
@@ -88,7 +93,7 @@ pub(crate) fn in_order(files: &[PathBuf], tasks: &Tasks) -> anyhow::Result<Vec<S
 }
 
 /// The text of a file of episodes, decompressed if its name ends in `.gz`.
-pub(super) fn text_of(file: &Path) -> anyhow::Result<String> {
+pub(super) fn read_text(file: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
     let read = open_text(file)?.read_to_string(&mut text);
     read.with_context(|| format!("cannot read `{}`", file.display()))?;
@@ -155,5 +160,5 @@ pub(super) fn different_setting(one: &Episode, two: &Episode) -> Option<&'static
         ("prompt version", here.prompt_version == there.prompt_version),
         ("sampling", here.sampling == there.sampling),
     ];
-    equal.into_iter().find(|(_, is_equal)| !is_equal).map(|(name, _)| name)
+    first_unequal(&equal)
 }

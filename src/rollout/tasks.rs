@@ -22,7 +22,7 @@ impl Tasks {
     /// Opens the shop and takes the first goals of the split's fixed order, or their part; at least one.
     pub(crate) fn open(args: &TasksArgs) -> anyhow::Result<Self> {
         let run = args.run.clone().unwrap_or_default();
-        let shop = args.shop.open_after(&run, args.split_rule)?;
+        let shop = args.shop.open_with_defaults(&run, args.split_rule)?;
         let task_set = TaskSet::of_shop(shop);
         let split = Split::from(args.split);
         let mut goals = task_set.held_out(split, args.episodes);
@@ -36,7 +36,7 @@ impl Tasks {
             }
             goals = goals[range].to_vec();
         }
-        let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+        let coordinates = EpisodeCoordinates::of_goal;
         let tasks =
             goals.into_iter().map(|goal| Task::new(task_set.shop().clone(), coordinates(goal))).collect();
         Ok(Self { task_set, tasks })

@@ -13,7 +13,7 @@ use webshop_training::TaskSet;
 use super::rationales;
 use crate::args::examples::MixArg;
 use crate::args::shop::{RuledShopArgs, SplitArg};
-use crate::output::{CANNOT_WRITE, outln};
+use crate::output::{CANNOT_WRITE, ensure_new, json_lines, outln};
 use webshop_agent::next_action::{CollectionOptions, ExampleCollector, TerminateShare};
 
 /// Default number of expert or oracle episodes.
@@ -99,8 +99,8 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Collects the examples, writes them, and prints their counts.
 pub(crate) fn run(args: DataArgs) -> Result<ExitCode> {
-    if let Some(out) = args.out.as_ref().filter(|out| out.exists()) {
-        bail!("`{}` already exists; name another file with `--out`", out.display());
+    if let Some(out) = &args.out {
+        ensure_new(out, "name another file with `--out`")?;
     }
     let (mut examples, mut notes) = args.collect()?;
     if let Some(file) = &args.rationales {
@@ -206,11 +206,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
 
 /// Writes one line per example, to a new file or to standard output.
 fn write(examples: &[Example], out: Option<&Path>) -> Result<()> {
-    let mut lines = Vec::new();
-    for example in examples {
-        serde_json::to_writer(&mut lines, example)?;
-        lines.push(b'\n');
-    }
+    let lines = json_lines(examples)?;
     match out {
         None => stdout().write_all(&lines).context(CANNOT_WRITE),
         Some(out) => Ok(webshop_training::write_atomically(out, &lines)?),

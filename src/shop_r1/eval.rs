@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use webshop_agent::next_action::Example;
-use webshop_agent::{Policy, PromptFormat, PromptStamp, Sampling, ShopR1Variant};
+use webshop_agent::{Policy, PromptFormat, PromptProvenance, Sampling, ShopR1Variant};
 use webshop_evaluation::next_action::{
     ScoredRow, StepResult, baselines, by_type, confusion, instruction_of, overview, score_steps, scores_of,
 };
@@ -19,7 +19,7 @@ use crate::args::compute::ComputeArgs;
 use crate::args::episodes::SamplingArgs;
 use crate::args::examples::{ExamplesArgs, Origin};
 use crate::args::server::ServerArgs;
-use crate::output::outln;
+use crate::output::{ensure_new, json_lines, outln};
 use crate::progress::observer;
 
 /// The metrics, for `--help`.
@@ -127,7 +127,7 @@ pub(crate) fn run(args: EvalArgs) -> Result<ExitCode> {
 struct Completed {
     name: String,
     url: Option<String>,
-    prompt: PromptStamp,
+    prompt: PromptProvenance,
     /// `None` if the prompt leaves no room for a completion.
     completions: Vec<Option<String>>,
 }
@@ -138,10 +138,7 @@ impl EvalArgs {
         if self.checkpoint.is_none() && self.server.base_url.is_none() {
             bail!("`--out` needs a model; name one with `--checkpoint` or `--base-url`");
         }
-        if out.exists() {
-            bail!("`{}` already exists; name another file with `--out`", out.display());
-        }
-        Ok(())
+        ensure_new(out, "name another file with `--out`")
     }
 
     /// Refuses flags that the named model, if any, does not use.
@@ -198,12 +195,7 @@ fn with_progress(
 
 /// Writes one line per example; the file appears only when it is complete.
 fn write(path: &Path, results: &[StepResult]) -> Result<()> {
-    let mut rows = String::new();
-    for result in results {
-        rows += &serde_json::to_string(result)?;
-        rows.push('\n');
-    }
-    Ok(write_atomically(path, rows.as_bytes())?)
+    Ok(write_atomically(path, &json_lines(results)?)?)
 }
 
 /// The output of `--json`.
@@ -232,7 +224,7 @@ struct ModelInfo {
 
 impl From<Completed> for ModelInfo {
     fn from(completed: Completed) -> Self {
-        let PromptStamp { prompt_format, version, model, sampling } = completed.prompt;
+        let PromptProvenance { prompt_format, version, model, sampling } = completed.prompt;
         Self {
             url: completed.url,
             model: model.map(|name| name.to_string()),

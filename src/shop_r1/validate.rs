@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use webshop_agent::next_action::Checker;
+use webshop_agent::next_action::ExampleValidator;
 use webshop_products::open_text;
 
 use crate::output::outln;
@@ -39,7 +39,7 @@ pub(crate) struct ValidateArgs {
 /// Checks every line and prints problems or counts.
 pub(crate) fn run(args: ValidateArgs) -> Result<ExitCode> {
     let name = args.file.display();
-    let (mut checker, mut n_problems) = (Checker::default(), 0);
+    let (mut checker, mut n_problems) = (ExampleValidator::default(), 0);
     for (idx, text) in open_text(&args.file)?.lines().enumerate() {
         let line = idx + 1;
         let text = text.with_context(|| format!("cannot read `{name}`, line {line}"))?;

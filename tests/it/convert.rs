@@ -11,8 +11,8 @@ use crate::common::in_area;
 use serde_json::{Value, json};
 use webshop_agent::{
     AgentError, Decision, Episode, EpisodeCoordinates, History, LaneView, OraclePolicy, Policy, PromptFormat,
-    PromptStamp, RandomPolicy, RolloutConfig, RulePolicy, ShopR1Variant, Task, convert::Exported,
-    convert::Exporter, convert::Format, convert::Importer, rollout,
+    PromptProvenance, RandomPolicy, RolloutConfig, RulePolicy, ShopR1Variant, Task, convert::ChatFileFormat,
+    convert::Exported, convert::Exporter, convert::Importer, rollout,
 };
 use webshop_env::{Compat, Shop};
 use webshop_lm::chat::{Message, Role};
@@ -20,11 +20,12 @@ use webshop_products::{GoalId, Seed};
 use webshop_training::config::CatalogConfig;
 use webshop_training::open_shop;
 
-const FORMATS: [Format; 3] = [Format::Messages, Format::Sharegpt, Format::Agenttraj];
+const FORMATS: [ChatFileFormat; 3] =
+    [ChatFileFormat::Messages, ChatFileFormat::Sharegpt, ChatFileFormat::Agenttraj];
 
 /// The episodes of a policy for some goals, two for each.
 fn episodes_of(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> Vec<Episode> {
-    let coordinates = |goal, sample| EpisodeCoordinates { step: 0, shop: 0, goal, sample };
+    let coordinates = |goal, sample| EpisodeCoordinates { sample, ..EpisodeCoordinates::of_goal(goal) };
     let task = |(goal, sample)| Task::new(shop.clone(), coordinates(goal, sample));
     let tasks: Vec<Task> = goals.iter().flat_map(|&goal| [(goal, 0), (goal, 1)]).map(task).collect();
     let limits = RolloutConfig { max_steps: 9, lanes: 16 };
@@ -66,8 +67,8 @@ fn done(episode: &Episode) -> impl PartialEq + std::fmt::Debug {
     (turns, meta.coordinates, *config, *start, *reward, *breakdown, *terminated, *truncated)
 }
 
-fn is_expressible(format: Format, prompt_format: PromptFormat) -> bool {
-    format != Format::Agenttraj || prompt_format.history() == History::Append
+fn is_expressible(format: ChatFileFormat, prompt_format: PromptFormat) -> bool {
+    format != ChatFileFormat::Agenttraj || prompt_format.history() == History::Append
 }
 
 /// Asserts that these episodes are the same after export and import in every file format and prompt format.
@@ -83,7 +84,7 @@ fn check_round_trip(shop: &Arc<Shop>, episodes: &[Episode]) {
             let is_rebuilt = prompt_format.history() == History::Rebuild;
             assert_eq!(lines.len(), if is_rebuilt { n_turns } else { episodes.len() });
             // AgentGym's own lines have neither prompt format nor step limit.
-            let given = (format == Format::Agenttraj).then_some((prompt_format, 9));
+            let given = (format == ChatFileFormat::Agenttraj).then_some((prompt_format, 9));
             let importer =
                 Importer::new(shop.clone(), format, given.map(|given| given.0), given.map(|given| given.1));
             let back = imported(importer, &lines).expect("what was exported is imported");
@@ -127,8 +128,11 @@ impl Policy for Scripted {
         Ok(lanes.iter().map(decide).collect())
     }
 
-    fn prompt(&self) -> Option<PromptStamp> {
-        Some(PromptStamp { model: Some("parrot".into()), ..PromptStamp::new(self.0, self.0.version()) })
+    fn prompt(&self) -> Option<PromptProvenance> {
+        Some(PromptProvenance {
+            model: Some("parrot".into()),
+            ..PromptProvenance::new(self.0, self.0.version())
+        })
     }
 }
 
@@ -165,7 +169,7 @@ fn completions_are_exported_as_they_were_written() {
             };
             assert_eq!(written(back), written(there), "{format}");
         }
-        let known = format != Format::Agenttraj;
+        let known = format != ChatFileFormat::Agenttraj;
         assert_eq!(back[0].meta.model.as_deref(), known.then_some("parrot"));
         assert_eq!(&*back[0].meta.policy, if known { "scripted" } else { "imported" });
     }
@@ -181,10 +185,11 @@ fn episodes_that_a_format_cannot_express_are_left_out() {
     );
     let made = episodes_of(&shop, &[GoalId(0)], &mut { terminating });
     let record = &records(&made)[0];
-    let own = Exporter::new(shop.clone(), Format::Messages, None);
-    let back = imported(Importer::new(shop.clone(), Format::Messages, None, None), &exported(&own, record));
+    let own = Exporter::new(shop.clone(), ChatFileFormat::Messages, None);
+    let back =
+        imported(Importer::new(shop.clone(), ChatFileFormat::Messages, None, None), &exported(&own, record));
     assert_eq!(done(&back.expect("it is imported")[0]), done(&made[0]));
-    let other = Exporter::new(shop.clone(), Format::Messages, Some(PromptFormat::Ragen));
+    let other = Exporter::new(shop.clone(), ChatFileFormat::Messages, Some(PromptFormat::Ragen));
     let Exported::Skipped(reason) = other.export(record, 1).expect("an episode of this shop") else {
         panic!("it is exported")
     };
@@ -206,7 +211,7 @@ fn sneakers(shop: &Arc<Shop>) -> String {
 }
 
 /// Snapshots an exported episode.
-fn check(name: &str, format: Format, prompt_format: PromptFormat) {
+fn check(name: &str, format: ChatFileFormat, prompt_format: PromptFormat) {
     let shop = Arc::new(corner_shop());
     let lines = exported(&Exporter::new(shop.clone(), format, Some(prompt_format)), &sneakers(&shop));
     let lines = lines.iter().map(|line| serde_json::to_string_pretty(line).expect("JSON"));
@@ -216,22 +221,22 @@ fn check(name: &str, format: Format, prompt_format: PromptFormat) {
 
 #[test]
 fn an_episode_as_messages() {
-    check("messages", Format::Messages, PromptFormat::ToolCall);
+    check("messages", ChatFileFormat::Messages, PromptFormat::ToolCall);
 }
 
 #[test]
 fn an_episode_as_sharegpt() {
-    check("sharegpt", Format::Sharegpt, PromptFormat::VerlAgent);
+    check("sharegpt", ChatFileFormat::Sharegpt, PromptFormat::VerlAgent);
 }
 
 #[test]
 fn an_episode_as_agenttraj() {
-    check("agenttraj", Format::Agenttraj, PromptFormat::AgentgymReact);
+    check("agenttraj", ChatFileFormat::Agenttraj, PromptFormat::AgentgymReact);
 }
 
 /// Asserts the refusal of the episode of the sneakers with one change.
 fn check_refused(
-    format: Format,
+    format: ChatFileFormat,
     prompt_format: PromptFormat,
     change: impl Fn(&mut Vec<Value>),
     expected: &str,
@@ -249,7 +254,7 @@ fn check_refused(
 fn what_cannot_be_replayed_is_refused_by_line_and_turn() {
     let react = |change: &dyn Fn(&mut Value), expected| {
         check_refused(
-            Format::Agenttraj,
+            ChatFileFormat::Agenttraj,
             PromptFormat::AgentgymReact,
             |lines| change(&mut lines[0]),
             expected,
@@ -284,7 +289,7 @@ fn what_cannot_be_replayed_is_refused_by_line_and_turn() {
     );
     react(&|line: &mut Value| *line = json!([]), "line 1: not a chat: ");
     let ragen = |change: &dyn Fn(&mut Value), expected| {
-        check_refused(Format::Messages, PromptFormat::Ragen, |lines| change(&mut lines[0]), expected);
+        check_refused(ChatFileFormat::Messages, PromptFormat::Ragen, |lines| change(&mut lines[0]), expected);
     };
     ragen(
         &|line| line["metadata"]["total_reward"] = json!(1.0),
@@ -296,7 +301,7 @@ fn what_cannot_be_replayed_is_refused_by_line_and_turn() {
     );
     ragen(&|line| line["metadata"]["prompt_format"] = Value::Null, "line 1: the line has no `prompt_format`");
     let verl = |change: &dyn Fn(&mut Vec<Value>), expected| {
-        check_refused(Format::Sharegpt, PromptFormat::VerlAgent, change, expected);
+        check_refused(ChatFileFormat::Sharegpt, PromptFormat::VerlAgent, change, expected);
     };
     verl(&|lines| drop(lines.remove(1)), "line 2: turn 3: it does not continue the line before");
     verl(&|lines| lines[2]["meta"]["goal"] = json!(0), "line 3: turn 3: it does not continue");
@@ -311,13 +316,15 @@ fn what_cannot_be_replayed_is_refused_by_line_and_turn() {
 fn trajectories_of_other_programs_are_imported() {
     let shop = Arc::new(corner_shop());
     let record = sneakers(&shop);
-    let mut line =
-        exported(&Exporter::new(shop.clone(), Format::Agenttraj, Some(PromptFormat::AgentgymReact)), &record)
-            .remove(0);
+    let mut line = exported(
+        &Exporter::new(shop.clone(), ChatFileFormat::Agenttraj, Some(PromptFormat::AgentgymReact)),
+        &record,
+    )
+    .remove(0);
     line["conversations"][0]["value"] = json!("These are the rules.");
     line["conversations"][1]["value"] = json!("OK. I agree.");
     line["by"] = json!("somebody");
-    let back = imported(Importer::new(shop.clone(), Format::Agenttraj, None, None), &[line])
+    let back = imported(Importer::new(shop.clone(), ChatFileFormat::Agenttraj, None, None), &[line])
         .expect("it is imported");
     let actions: Vec<String> = back[0].turns.iter().map(|turn| turn.action.to_string()).collect();
     let recorded: Value = serde_json::from_str(&record).expect("JSON");

@@ -40,7 +40,10 @@ fn run(n_threads: usize) -> Bytes {
         let config = ShopConfig { cache: Some(cache.path().to_owned()), ..ShopConfig::default() };
         let shop = Arc::new(Shop::with_config(products, goals, config).expect("the shop opens"));
         let digests = shop.goals().digests(shop.catalog());
-        bytes.insert(format!("digests, {index}"), format!("{digests:?} {}", shop.world()).into_bytes());
+        bytes.insert(
+            format!("digests, {index}"),
+            format!("{digests:?} {}", shop.snapshot_digest()).into_bytes(),
+        );
         let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
         bytes.insert(format!("steps, {index}"), threads.install(|| steps(&shop)));
     }

@@ -22,7 +22,7 @@ fn check(policy: &mut dyn Policy, expected: impl Fn(&Summary) -> bool) {
         let catalog = CatalogConfig { source: source.into(), ..CatalogConfig::default() };
         let task_set = TaskSet::of_shop(open_shop(&catalog).expect("an embedded shop"));
         let goals = task_set.held_out(Split::Test, usize::MAX);
-        let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+        let at = EpisodeCoordinates::of_goal;
         let task = |goal| Task::new(task_set.shop().clone(), at(goal));
         let tasks: Vec<Task> = goals.into_iter().map(task).collect();
         // The catalog of 100 has 664 goals, of which the families on the test side have three tenths.

@@ -14,10 +14,8 @@ use webshop_training::open_shop;
 
 /// The episodes for some goals of a shop, as `webshop rollout --out` writes them.
 fn recorded(shop: &Arc<Shop>, goals: &[GoalId], policy: &mut dyn Policy) -> String {
-    let tasks: Vec<Task> = goals
-        .iter()
-        .map(|&goal| Task::new(Arc::clone(shop), EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 }))
-        .collect();
+    let tasks: Vec<Task> =
+        goals.iter().map(|&goal| Task::new(Arc::clone(shop), EpisodeCoordinates::of_goal(goal))).collect();
     let limits = RolloutConfig { max_steps: 15, lanes: 16 };
     let episodes =
         rollout(policy, &tasks, limits, &mut |_, _| ()).expect("policies without a model do not fail");

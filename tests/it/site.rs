@@ -29,8 +29,8 @@ impl<P: PagePolicy> Policy for ByPages<P> {
         self.0.name()
     }
 
-    fn begin(&mut self, n_lanes: usize) -> Result<(), AgentError> {
-        self.0.begin(n_lanes)
+    fn begin_rollout(&mut self, n_lanes: usize) -> Result<(), AgentError> {
+        self.0.begin_rollout(n_lanes)
     }
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Decision>, AgentError> {
@@ -41,7 +41,7 @@ impl<P: PagePolicy> Policy for ByPages<P> {
 
 /// The episodes for the first goals in our own shop, in the form of those at a site.
 fn local_episodes(shop: &Arc<Shop>, policy: &mut dyn Policy, n_goals: u32) -> Vec<SiteEpisode> {
-    let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
+    let coordinates = |goal| EpisodeCoordinates::of_goal(GoalId(goal));
     let task = |goal| Task::new(shop.clone(), coordinates(goal));
     let tasks: Vec<Task> = (0..n_goals).map(task).collect();
     let limits = RolloutConfig { max_steps: MAX_STEPS, lanes: 7 };

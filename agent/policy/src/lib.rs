@@ -29,7 +29,8 @@ pub use episode::prefix::EpisodePrefix;
 pub use episode::read::read_episode;
 pub use episode::site::{SiteEpisode, SiteTurn};
 pub use episode::{
-    Episode, EpisodeCoordinates, EpisodeExt, EpisodeMeta, ModelTurn, PromptStamp, Sampling, Turn, TurnTokens,
+    Episode, EpisodeCoordinates, EpisodeExt, EpisodeMeta, ModelTurn, PromptProvenance, Sampling, Turn,
+    TurnTokens,
 };
 pub use error::AgentError;
 pub use expert::browsing::{BrowsingExpert, BrowsingHabits, Demonstrated};

@@ -1,10 +1,10 @@
-//! Addresses of servers and sites, which appear in results and errors and so must hold no password.
+//! Addresses of servers and sites, which appear in results and errors and so must hold no password and no key.
 
 use reqwest::Url;
 
 /// Why a text is no address that can be used.
 pub(crate) struct BadAddress {
-    /// The text without user and password.
+    /// The text without user, password and query.
     pub(crate) url: String,
     /// The reason.
     pub(crate) reason: String,
@@ -13,9 +13,9 @@ pub(crate) struct BadAddress {
 /// Reads an HTTP address. `example` is named to who writes another one.
 ///
 /// # Errors
-/// If it is not an HTTP address, or names a user or a password.
+/// If it is not an HTTP address, names a user or a password, or has a query.
 pub(crate) fn parse_http(address: &str, example: &str) -> Result<Url, BadAddress> {
-    let refuse = |reason: String| BadAddress { url: without_user(address), reason };
+    let refuse = |reason: String| BadAddress { url: without_secrets(address), reason };
     let url = Url::parse(address).map_err(|error| refuse(format!("{error}; an example is `{example}`")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(refuse("the address must begin with `http://` or `https://`".to_owned()));
@@ -24,14 +24,22 @@ pub(crate) fn parse_http(address: &str, example: &str) -> Result<Url, BadAddress
         let reason = "the address must not contain a password: addresses appear in errors and results";
         return Err(refuse(reason.to_owned()));
     }
+    if url.query().is_some() {
+        let reason = "the address must not contain a query, which may hold a key: addresses appear in errors and results";
+        return Err(refuse(reason.to_owned()));
+    }
     Ok(url)
 }
 
-/// The address with `…` in the place of everything between the scheme and the last `@`.
-fn without_user(address: &str) -> String {
+/// The address with `…` in the place of everything between the scheme and the last `@`, and of the query.
+fn without_secrets(address: &str) -> String {
+    let address = match address.split_once('?') {
+        Some((before, _)) => format!("{before}?…"),
+        None => address.to_owned(),
+    };
     match address.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
         Some((scheme, rest)) => format!("{scheme}://…@{rest}"),
-        None => address.to_owned(),
+        None => address,
     }
 }
 
@@ -47,6 +55,8 @@ mod tests {
             ("http://me:secret@host:99999/v1", "http://…@host:99999/v1"),
             ("http://me:sec/ret@host", "http://…@host"),
             ("ftp://me:secret@host", "ftp://…@host"),
+            ("http://host/v1?api_key=secret", "http://host/v1?…"),
+            ("http://me:secret@host/v1?key=secret", "http://…@host/v1?…"),
         ] {
             let refused =
                 parse_http(address, "http://localhost").err().unwrap_or_else(|| panic!("{address}"));

@@ -11,6 +11,7 @@ use webshop_pycompat::json_dict;
 pub(crate) mod available_actions;
 pub(crate) mod foreign;
 pub(crate) mod html;
+pub(crate) mod observation_mode;
 pub(crate) mod text;
 mod url;
 
@@ -50,7 +51,8 @@ pub struct ResultsPage {
     pub instruction: Arc<str>,
     /// The query.
     pub query: Arc<str>,
-    /// The page number, from 1; pages after the last are empty.
+    /// The page number, from 1; pages after the last are empty, and so is page 0, to which the original can be misled
+    /// ([`crate::Compat`]).
     pub page_number: u32,
     /// The total number of hits; at most 50 for a search.
     pub total: usize,

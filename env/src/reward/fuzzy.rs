@@ -2,7 +2,7 @@
 //!
 //! A [`Phrase`] is a text reduced to its sorted set of words, made once per attribute or option;
 //! [`token_set_ratio`] scores two of them 0 to 100, and [`Phrase::matches`] asks only whether the
-//! score exceeds [`MATCH_ABOVE`], which most pairs answer by their lengths alone.
+//! score exceeds [`MATCH_ABOVE`]; for most pairs their lengths alone decide it.
 //!
 //! Python's rules hold: characters U+0080 to U+00FF vanish, every other non-word character is a
 //! space, halves round to even. Edit-distance variants of the same library are not offered.

@@ -11,8 +11,10 @@
 //! met. [`ProductFacts`] and [`GoalFacts`] are the values to compare, prepared once per product and goal.
 //!
 //! Deviation from the original, under [`Compat::Repaired`]: required and selected options are compared by
-//! value, colors by family on both sides, so that a product which offers what a goal requires can always be
-//! bought for exactly 1.
+//! value, colors by family on both sides, so that a value always meets the option that requires it. In two cases the
+//! goal's own product still earns less than 1, as in the original: a required attribute without a word, such as `é`, is
+//! met only if one of the product's texts contains it; and r_type counts the repeated nouns of the goal's title, so that
+//! a title of which fewer than a tenth of the nouns are different does not match itself.
 
 pub(crate) mod best_purchase;
 pub(crate) mod color;

@@ -10,8 +10,8 @@
 
 use crate::search::analyzer::{LuceneTokenizer, analyze};
 use crate::search::bm25::{Collection, SearchExplanation, TermScore, saturated, term_score};
-use crate::search::cache::CachedPostings;
 use crate::search::decoded::DecodedPostings;
+use crate::search::index_cache::CachedPostings;
 use crate::search::open_term::{BLOCK, OpenTerm};
 use std::collections::HashMap;
 use std::sync::Arc;

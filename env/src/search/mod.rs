@@ -2,12 +2,12 @@
 
 pub(crate) mod analyzer;
 pub(crate) mod bm25;
-pub(crate) mod cache;
 mod decoded;
 mod exhaustive;
 pub(crate) mod index;
-pub(crate) mod memo;
+pub(crate) mod index_cache;
 mod open_term;
 pub(crate) mod porter;
 mod pruned;
+pub(crate) mod query_cache;
 mod standard_tokenizer;

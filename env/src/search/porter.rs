@@ -1,8 +1,8 @@
 //! Porter's stemmer, the first one, with its author's two later extensions.
 //!
-//! M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980. The one noun is the
-//! word under the knife: [`stem`] cuts it in place, step by step, as Lucene's `PorterStemFilter`
-//! does, so that an index made here holds the same terms as one made there.
+//! M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980. [`stem`] removes suffixes
+//! in place, step by step, as Lucene's `PorterStemFilter` does, so that an index made here holds the
+//! same terms as one made there.
 //!
 //! Deviations from the paper, both by Porter himself: `bli → ble` replaces `abli → able`, and
 //! `logi → log` is added, in step 2. Words of one or two letters stay as they are.

@@ -5,7 +5,7 @@
 //! ```text
 //! kind    4 bytes  the content: `WSse` a session, `WSen` an environment
 //! version 1 byte   of the payload's layout, now 1
-//! world   8 bytes  digest of the shop it belongs to (`Shop::world`)
+//! world   8 bytes  digest of the shop it belongs to (`Shop::snapshot_digest`)
 //! payload          JSON
 //! check   8 bytes  digest of all the bytes before it
 //! ```

@@ -11,7 +11,7 @@
 
 pub(crate) mod address;
 pub(crate) mod envelope;
-mod page_of;
+mod render;
 mod results;
 mod snapshot;
 mod walk;
@@ -25,7 +25,7 @@ use crate::original::compat::Compat;
 use crate::page::Detail;
 use crate::reward::RewardBreakdown;
 use crate::shop::Shop;
-use results::page_of;
+use results::listing_page;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ pub struct Outcome {
 impl Outcome {
     const MOVED: Outcome = Outcome { reward: 0.0, terminated: false, noop: None, breakdown: None };
 
-    pub(crate) fn passed(reason: NoopReason) -> Self {
+    pub(crate) fn noop(reason: NoopReason) -> Self {
         Outcome { noop: Some(reason), ..Outcome::MOVED }
     }
 
@@ -124,6 +124,14 @@ impl Session {
         matches!(self.place, Place::Done(_))
     }
 
+    /// How the reward of the purchase came about; `None` before it. `shop` must be that of the session.
+    pub fn purchase(&self, shop: &Shop) -> Option<RewardBreakdown> {
+        match self.place {
+            Place::Done(product) => Some(shop.reward_by_id(self.goal, product, &self.selection)),
+            _ => None,
+        }
+    }
+
     /// The last query; empty at the search bar.
     pub fn query(&self) -> &str {
         &self.query
@@ -168,10 +176,10 @@ impl Session {
     pub(crate) fn act_with(&mut self, shop: &Shop, last: &mut LastListing, action: &Action) -> Outcome {
         self.steps = self.steps.saturating_add(1);
         if self.is_done() && shop.config().compat == Compat::Repaired {
-            return Outcome::passed(NoopReason::EpisodeOver);
+            return Outcome::noop(NoopReason::EpisodeOver);
         }
         match action {
-            Action::Noop(reason) => Outcome::passed(*reason),
+            Action::Noop(reason) => Outcome::noop(*reason),
             Action::Search(words) => {
                 let words: Arc<str> = words.as_str().into();
                 match last.open(shop, &words) {
@@ -180,7 +188,7 @@ impl Session {
                         self.show_results(1);
                         Outcome::MOVED
                     }
-                    Err(reason) => Outcome::passed(reason),
+                    Err(reason) => Outcome::noop(reason),
                 }
             }
             Action::Click(label) => self.click(shop, last, label),
@@ -191,9 +199,7 @@ impl Session {
         let moved = match (self.place, label) {
             (Place::Search | Place::Done(_), _) | (_, "search") => false,
             (Place::Results, _) => {
-                return self
-                    .click_result(shop, last, label)
-                    .map_or_else(Outcome::passed, |()| Outcome::MOVED);
+                return self.click_result(shop, last, label).map_or_else(Outcome::noop, |()| Outcome::MOVED);
             }
             (Place::Item(product), "buy now") => {
                 self.place = Place::Done(product);
@@ -210,7 +216,7 @@ impl Session {
             (Place::Item(product), _) => self.click_item(shop, last, product, label),
             (Place::Detail(..), _) => false,
         };
-        if moved { Outcome::MOVED } else { Outcome::passed(NoopReason::NotOnPage) }
+        if moved { Outcome::MOVED } else { Outcome::noop(NoopReason::NotOnPage) }
     }
 
     fn start_over(&mut self) {
@@ -242,7 +248,7 @@ impl Session {
     }
 
     fn click_result(&mut self, shop: &Shop, last: &mut LastListing, label: &str) -> Result<(), NoopReason> {
-        let listed = page_of(last.known(shop, &self.query), self.page_number);
+        let listed = listing_page(last.known(shop, &self.query), self.page_number);
         let id = |product| shop.catalog().get(product).id.as_str();
         let link = listed.iter().copied().find(|&product| is_lower_case_of(label, id(product)));
         match (label, link) {
@@ -318,6 +324,20 @@ fn is_lower_case_of(label: &str, text: &str) -> bool {
         }
         false => text.to_lowercase() == label,
     }
+}
+
+/// Whether a click on an item page can select an option value of this text: an action can contain it, and no button
+/// of the page has its name.
+pub(crate) fn is_selectable(text: &str, compat: Compat, shows_attributes: bool) -> bool {
+    let is_detail = |detail: Detail| {
+        let is_button = detail != Detail::Attributes || shows_attributes || compat == Compat::Original;
+        is_button && is_lower_case_of(text, detail.label())
+    };
+    let is_button = matches!(text, "search" | "buy now" | "back to search" | "< prev");
+    let click = Action::Click(text.to_owned());
+    !is_button
+        && !Detail::ALL.into_iter().any(is_detail)
+        && Action::parse(&click.to_string(), compat) == click
 }
 
 /// The group in which a clicked value is selected. In the original it is the last group that has the value.

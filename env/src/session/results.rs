@@ -64,7 +64,7 @@ impl LastListing {
 }
 
 /// The products of one page of a listing; empty after the end and on page 0.
-pub(super) fn page_of(products: &[ProductIdx], page_number: u32) -> &[ProductIdx] {
+pub(super) fn listing_page(products: &[ProductIdx], page_number: u32) -> &[ProductIdx] {
     let Some(pages_before) = page_number.checked_sub(1) else {
         return &[];
     };

@@ -32,7 +32,7 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self, shop: &Shop) -> Vec<u8> {
-        seal(Kind::Session, shop.world(), &self.fields())
+        seal(Kind::Session, shop.snapshot_digest(), &self.fields())
     }
 
     /// The session of a [`Session::snapshot`].
@@ -40,7 +40,7 @@ impl Session {
     /// # Errors
     /// [`SnapshotError`], if the bytes are no snapshot of a session, damaged, or of another shop.
     pub fn restore(shop: &Shop, bytes: &[u8]) -> Result<Session, SnapshotError> {
-        Session::from_fields(unseal(Kind::Session, shop.world(), bytes)?, shop)
+        Session::from_fields(unseal(Kind::Session, shop.snapshot_digest(), bytes)?, shop)
     }
 
     /// The digest of this state, equal for equal sessions in every process and on every machine. The number

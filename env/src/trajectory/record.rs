@@ -55,7 +55,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
-use webshop_products::{Digest, GoalId, line_problem};
+use webshop_products::{Digest, GoalId, NoSuchGoal, line_problem};
 
 /// Digests of the state at one point of an episode: before the first turn or after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -216,14 +216,9 @@ pub enum EpisodeError {
         /// Its value in the shop.
         here: String,
     },
-    /// The goal set has no such goal.
-    #[error("goal `{}` does not exist: there are {n_goals}", goal.0)]
-    NoSuchGoal {
-        /// The goal of the record.
-        goal: GoalId,
-        /// The number of goals.
-        n_goals: usize,
-    },
+    /// The shop has no such goal.
+    #[error(transparent)]
+    NoSuchGoal(#[from] NoSuchGoal),
 }
 
 /// The first value of a replay that is not as recorded.
@@ -327,10 +322,7 @@ impl<T, M> Episode<T, M> {
                 return Err(EpisodeError::OtherShop { what, recorded, here });
             }
         }
-        let n_goals = goals.goals().len();
-        if self.goal.0 as usize >= n_goals {
-            return Err(EpisodeError::NoSuchGoal { goal: self.goal, n_goals });
-        }
+        goals.find(self.goal.0.into())?;
         Ok(())
     }
 }

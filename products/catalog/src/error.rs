@@ -1,6 +1,7 @@
 //! Errors of catalogs: reading, checking and writing.
 
 use std::fmt;
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use crate::goal::split_rule::SplitRule;
@@ -85,12 +86,12 @@ pub enum DataError {
         problem: FieldProblem,
     },
     /// A record is malformed.
-    #[error("`{file}`, record {record} (`{asin}`): {problem}")]
+    #[error("`{file}`{} (`{asin}`): {problem}", record.map(|number| format!(", record {number}")).unwrap_or_default())]
     Record {
         /// The file; its name in the original if the data was not read from a file.
         file: String,
-        /// The record's place in its file, counting from 1.
-        record: usize,
+        /// The record's place in its file, counting from 1; `None` if the data was not read from a file.
+        record: Option<NonZero<usize>>,
         /// The ASIN of the product, or `?`.
         asin: String,
         /// The field and the problem.

@@ -123,7 +123,7 @@ proptest! {
         let once = loaded(&data);
         prop_assert_eq!(&once, &loaded(&data));
         if let Err(message) = once {
-            prop_assert!(message.contains("record "), "{}", message);
+            prop_assert!(message.starts_with("`items_"), "{}", message);
         }
     }
 }

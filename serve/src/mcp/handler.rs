@@ -42,7 +42,7 @@ pub(super) struct Shared {
 
 /// Why a request gets no session.
 #[derive(Clone, Debug)]
-pub(super) enum Refusal {
+pub(super) enum BeginError {
     /// All are in use.
     Full(SessionError),
     /// The address is wrong.
@@ -51,18 +51,18 @@ pub(super) enum Refusal {
 
 /// Takes the refusal of a request, which has it among its extensions.
 #[derive(Clone, Default)]
-pub(super) struct Outcome(Arc<OnceLock<Refusal>>);
+pub(super) struct BeginErrorSlot(Arc<OnceLock<BeginError>>);
 
-impl Outcome {
+impl BeginErrorSlot {
     /// The refusal, if there was one.
-    pub(super) fn refusal(&self) -> Option<Refusal> {
+    pub(super) fn refusal(&self) -> Option<BeginError> {
         self.0.get().cloned()
     }
 
     /// Notes why the request of this context is refused. One over standard input has no HTTP status that depends on it.
-    fn note(context: &RequestContext<RoleServer>, refusal: Refusal) {
+    fn note(context: &RequestContext<RoleServer>, refusal: BeginError) {
         let parts = context.extensions.get::<Parts>();
-        if let Some(outcome) = parts.and_then(|parts| parts.extensions.get::<Outcome>()) {
+        if let Some(outcome) = parts.and_then(|parts| parts.extensions.get::<BeginErrorSlot>()) {
             // A request is refused once.
             let _ = outcome.0.set(refusal);
         }
@@ -130,7 +130,7 @@ fn task(context: &RequestContext<RoleServer>) -> Result<Task, ErrorData> {
     let parts =
         context.extensions.get::<Parts>().expect("a handler without a session serves requests over HTTP");
     Task::of(&parts.uri).map_err(|message| {
-        Outcome::note(context, Refusal::Address);
+        BeginErrorSlot::note(context, BeginError::Address);
         ErrorData::invalid_params(message, None)
     })
 }
@@ -139,10 +139,10 @@ fn task(context: &RequestContext<RoleServer>) -> Result<Task, ErrorData> {
 fn refused(context: &RequestContext<RoleServer>, error: NameError) -> ErrorData {
     let message = error.to_string();
     let NameError::Session(error @ SessionError::Full { active, limit }) = error else {
-        Outcome::note(context, Refusal::Address);
+        BeginErrorSlot::note(context, BeginError::Address);
         return ErrorData::invalid_params(message, None);
     };
-    Outcome::note(context, Refusal::Full(error));
+    BeginErrorSlot::note(context, BeginError::Full(error));
     ErrorData::new(SERVER_ERROR, message, Some(json!({"active_sessions": active, "max_sessions": limit})))
 }
 

@@ -16,17 +16,17 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::allowed::Allowed;
-use super::handler::{Handler, Outcome, Refusal, Shared};
+use super::handler::{BeginError, BeginErrorSlot, Handler, Shared};
 use super::names::Names;
 use super::task::Task;
 use crate::error::SessionError;
 use crate::sessions::Sessions;
 
 /// The header with the session of the protocol, up to 2025-11-25.
-const SESSION_HEADER: &str = "mcp-session-id";
+pub(super) const SESSION_HEADER: &str = "mcp-session-id";
 
 /// The header with the version of the protocol.
-const VERSION_HEADER: &str = "mcp-protocol-version";
+pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
 
 /// MCP over HTTP.
 pub(crate) struct McpService {
@@ -67,13 +67,13 @@ impl McpService {
         if request.method() == Method::DELETE {
             return Ok(self.end(request).await);
         }
-        let outcome = Outcome::default();
+        let outcome = BeginErrorSlot::default();
         request.extensions_mut().insert(outcome.clone());
         let mut response = self.service.handle(request).await;
         match outcome.refusal() {
-            Some(Refusal::Full(error)) => return Err(error),
+            Some(BeginError::Full(error)) => return Err(error),
             // A client whose address is wrong has no session, and does not end one.
-            Some(Refusal::Address) => drop(response.headers_mut().remove(SESSION_HEADER)),
+            Some(BeginError::Address) => drop(response.headers_mut().remove(SESSION_HEADER)),
             None => {}
         }
         Ok(response.map(Body::new))

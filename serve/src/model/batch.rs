@@ -46,7 +46,7 @@ pub(super) enum Event {
     /// The end.
     End(StopReason),
     /// The end, because the model failed.
-    Failed(String),
+    GenerationError(String),
 }
 
 /// A token with its log-probability.
@@ -202,7 +202,7 @@ impl Batch {
             self.cache.truncate_lane(part.lane, 0);
             let lane = std::mem::take(&mut self.lanes[part.lane]);
             // A client that has gone needs no error.
-            let _ = lane.job.map(|job| job.events.send(Event::Failed(error.to_string())));
+            let _ = lane.job.map(|job| job.events.send(Event::GenerationError(error.to_string())));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The prompt of a chat.
 //!
-//! A model with a chat template gets what the template writes; special tokens in messages that are not the model's
-//! own are broken by a space, as in local rollouts, so that no page can speak as the model. A model of a
+//! A model with a chat template gets what the template writes; [`TurnMarkers`] in messages that are not the model's own are
+//! broken by a space, as in local rollouts, so that no page can speak as the model. A model of a
 //! layout, the prompt formats `compact` and `text`, has no roles: its prompt is what it was trained on, pages and its own completions between
 //! special tokens,
 //!
@@ -14,14 +14,14 @@
 use serde_json::Value;
 use webshop_agent::ChatFormat;
 use webshop_agent::compact::{END, TURN};
-use webshop_lm::chat::{ChatTemplate, Message, Role, TemplateInput};
+use webshop_lm::chat::{ChatTemplate, Message, Role, TemplateInput, TurnMarkers};
 use webshop_lm::{BpeTokenizer, LmError};
 
 /// How messages become a prompt.
 #[derive(Debug)]
 pub(super) enum ChatLayout {
     /// By the template of the checkpoint.
-    Template(Box<ChatTemplate>),
+    Template { template: Box<ChatTemplate>, markers: TurnMarkers },
     /// Texts and turns end to end, between these special tokens.
     Compact { turn: u32, end: u32 },
 }
@@ -33,7 +33,10 @@ impl ChatLayout {
         format: Option<ChatFormat>,
     ) -> Result<(ChatLayout, Vec<u32>), LmError> {
         Ok(match format {
-            Some(format) => (ChatLayout::Template(Box::new(format.template)), format.stop_ids),
+            Some(ChatFormat { template, stop_ids, .. }) => {
+                let markers = TurnMarkers::new(&template, tokenizer, &stop_ids)?;
+                (ChatLayout::Template { template: Box::new(template), markers }, stop_ids)
+            }
             None => {
                 let (turn, end) = (tokenizer.special_id(TURN)?, tokenizer.special_id(END)?);
                 (ChatLayout::Compact { turn, end }, vec![end])
@@ -44,7 +47,7 @@ impl ChatLayout {
     /// Whether prompts show tools.
     pub(super) fn has_tools(&self) -> bool {
         match self {
-            ChatLayout::Template(template) => {
+            ChatLayout::Template { template, .. } => {
                 template.source(true).is_ok_and(|source| source.contains("tools"))
             }
             ChatLayout::Compact { .. } => false,
@@ -62,8 +65,8 @@ impl ChatLayout {
         tools: Option<Vec<Value>>,
     ) -> Result<Vec<u32>, LmError> {
         match self {
-            ChatLayout::Template(template) => {
-                let messages = messages.iter().map(|message| untrusted(tokenizer, message).to_template());
+            ChatLayout::Template { template, markers } => {
+                let messages = messages.iter().map(|message| untrusted(markers, message).to_template());
                 let input = TemplateInput {
                     messages: messages.collect(),
                     tools,
@@ -97,12 +100,12 @@ fn compact_ids(tokenizer: &BpeTokenizer, text: &str) -> Result<Vec<u32>, LmError
     }
 }
 
-/// The message without special tokens, unless the model wrote it.
-fn untrusted(tokenizer: &BpeTokenizer, message: &Message) -> Message {
+/// The message without markers, unless the model wrote it.
+fn untrusted(markers: &TurnMarkers, message: &Message) -> Message {
     match message.role {
         Role::Assistant => message.clone(),
         Role::System | Role::User | Role::Tool => {
-            Message { content: tokenizer.without_specials(&message.content), ..message.clone() }
+            Message { content: markers.break_in(&message.content), ..message.clone() }
         }
     }
 }

@@ -10,11 +10,11 @@ use webshop_lm::{BpeTokenizer, TextStream};
 
 /// The number of tokens before a token that decide about its text. The decoder looks at the two characters before a
 /// space, and part of a character has at most three bytes: 12 bytes, and a token has at least one.
-const N_DECIDING: usize = 12;
+const N_CONTEXT: usize = 12;
 
 /// The last of `ids`, as many as the text of what follows depends on.
-pub(crate) fn deciding(ids: &[u32]) -> &[u32] {
-    &ids[ids.len().saturating_sub(N_DECIDING)..]
+pub(crate) fn decoding_context(ids: &[u32]) -> &[u32] {
+    &ids[ids.len().saturating_sub(N_CONTEXT)..]
 }
 
 /// Decodes the tokens of a completion as they are drawn.
@@ -27,7 +27,7 @@ pub(super) struct Continuation {
 impl Continuation {
     /// The text behind that of `prompt_ids`, none for a text of its own.
     pub(super) fn new(tokenizer: Arc<BpeTokenizer>, prompt_ids: &[u32]) -> Continuation {
-        let before = deciding(prompt_ids);
+        let before = decoding_context(prompt_ids);
         let text = tokenizer.decode(before);
         let mut stream = TextStream::new(tokenizer);
         let n_passed: usize = before.iter().map(|id| stream.push(*id).len()).sum();
@@ -89,7 +89,7 @@ mod tests {
         let lamp = " lamp".to_owned();
         let (prompt, continued) = pieces(&["Ġa"], &["Ġlamp", "Ġlamp"]);
         assert_eq!((prompt.as_str(), continued), ("a", vec![lamp.clone(), lamp.clone(), String::new()]));
-        let long = vec!["Ġlamp"; 2 * N_DECIDING];
+        let long = vec!["Ġlamp"; 2 * N_CONTEXT];
         assert_eq!(pieces(&long, &["Ġlamp"]).1.concat(), lamp);
         // A text of its own has none.
         assert_eq!(pieces(&[], &["Ġlamp", "Ġlamp"]).1.concat(), "lamp lamp");

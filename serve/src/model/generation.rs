@@ -56,7 +56,7 @@ impl Finish {
 /// The model failed.
 #[derive(Debug, thiserror::Error)]
 #[error("the model failed: {0}")]
-pub(crate) struct Failed(String);
+pub(crate) struct GenerationError(String);
 
 impl Generation {
     /// The generation that `events` report, which ends at one of the texts `stop`. Its text continues that of the prompt,
@@ -89,7 +89,7 @@ impl Generation {
     ///
     /// # Errors
     /// If the model fails.
-    pub(crate) async fn next(&mut self) -> Result<Option<Piece>, Failed> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Piece>, GenerationError> {
         let mut piece = Piece::default();
         if self.finish.is_some() {
             return Ok(None);
@@ -111,8 +111,8 @@ impl Generation {
                     self.finish = Some(if is_stop { Finish::Stop } else { Finish::Length });
                     return Ok(Some(piece));
                 }
-                Some(Event::Failed(reason)) => return Err(Failed(reason)),
-                None => return Err(Failed("its thread has ended; see the server's log".to_owned())),
+                Some(Event::GenerationError(reason)) => return Err(GenerationError(reason)),
+                None => return Err(GenerationError("its thread has ended; see the server's log".to_owned())),
             }
         }
     }
@@ -121,7 +121,7 @@ impl Generation {
     ///
     /// # Errors
     /// If the model fails.
-    pub(crate) async fn rest(&mut self) -> Result<(Piece, Finish), Failed> {
+    pub(crate) async fn rest(&mut self) -> Result<(Piece, Finish), GenerationError> {
         let mut whole = Piece::default();
         while let Some(piece) = self.next().await? {
             whole.prompt.extend(piece.prompt);

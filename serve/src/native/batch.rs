@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use serde_json::{Map, Value};
 
-use super::{Outcome, Refusal, Shown, read};
+use super::{ApiError, ApiResult, Shown, read};
 use crate::app::App;
 use crate::fields::Fields;
 use crate::http;
@@ -21,7 +21,7 @@ use crate::sessions::{Interface, Lifetime};
 const RESET_FIELDS: [&str; 6] = ["goals", "seeds", "ids", "split", "max_steps", "observation"];
 
 /// Begins an episode for each goal or seed, in the sessions `ids` or in new ones.
-pub(super) async fn reset(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
+pub(super) async fn reset(State(app): State<Arc<App>>, body: Bytes) -> ApiResult {
     app.run(move |app| {
         let (request, goals, seeds, ids) = read(&body, &RESET_FIELDS, |fields| {
             let request = ResetRequest::read(fields);
@@ -35,7 +35,7 @@ pub(super) async fn reset(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
         let goals: Vec<GoalRequest> = match (goals, seeds) {
             (Some(goals), None) if split.is_none() => goals.into_iter().map(GoalRequest::Goal).collect(),
             (None, Some(seeds)) => seeds.into_iter().map(|seed| GoalRequest::Seed { split, seed }).collect(),
-            _ => return Err(Refusal::invalid("give either `goals`, or `seeds` with or without `split`")),
+            _ => return Err(ApiError::invalid("give either `goals`, or `seeds` with or without `split`")),
         };
         let requests: Vec<ResetRequest> =
             goals.into_iter().map(|goal| ResetRequest { goal, ..request.clone() }).collect();
@@ -48,13 +48,13 @@ pub(super) async fn reset(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
         };
         let pairs = sessions.iter().zip(&requests);
         let shown = pairs.map(|(session, request)| Ok(Shown::new(session, session.reset(request)?)));
-        Ok(http::ok(&by_field(shown.collect::<Result<_, Refusal>>()?)))
+        Ok(http::ok(&by_field(shown.collect::<Result<_, ApiError>>()?)))
     })
     .await
 }
 
 /// Takes one action in each of the sessions `ids`, in their order.
-pub(super) async fn step(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
+pub(super) async fn step(State(app): State<Arc<App>>, body: Bytes) -> ApiResult {
     app.run(move |app| {
         let (ids, actions) = read(&body, &["ids", "actions"], |fields| {
             let ids = fields.required("ids", texts);
@@ -67,7 +67,7 @@ pub(super) async fn step(State(app): State<Arc<App>>, body: Bytes) -> Outcome {
         let sessions = found(app, &ids)?;
         let pairs = sessions.iter().zip(&actions);
         let shown = pairs.map(|(session, action)| Ok(Shown::new(session, session.step(action)?)));
-        Ok(http::ok(&by_field(shown.collect::<Result<_, Refusal>>()?)))
+        Ok(http::ok(&by_field(shown.collect::<Result<_, ApiError>>()?)))
     })
     .await
 }
@@ -80,15 +80,15 @@ fn texts(fields: &mut Fields<'_>, name: &str) -> Option<Vec<String>> {
     fields.list(name, "strings", |value| value.as_str().map(str::to_owned))
 }
 
-fn not_as_many(one: &str, n_one: usize, other: &str, n_other: usize) -> Refusal {
-    Refusal::invalid(format!("there are {n_one} {one}, but {n_other} {other}"))
+fn not_as_many(one: &str, n_one: usize, other: &str, n_other: usize) -> ApiError {
+    ApiError::invalid(format!("there are {n_one} {one}, but {n_other} {other}"))
 }
 
 /// All sessions of these names, each given once, or none.
-fn found(app: &App, ids: &[String]) -> Result<Vec<OpenSession>, Refusal> {
+fn found(app: &App, ids: &[String]) -> Result<Vec<OpenSession>, ApiError> {
     let mut given = BTreeSet::new();
     if let Some(id) = ids.iter().find(|id| !given.insert(*id)) {
-        return Err(Refusal::invalid(format!("`ids`: the session `{id}` is given twice")));
+        return Err(ApiError::invalid(format!("`ids`: the session `{id}` is given twice")));
     }
     ids.iter().map(|id| Ok(app.sessions.find_named(Interface::Native, id)?)).collect()
 }

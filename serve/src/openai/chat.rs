@@ -63,7 +63,7 @@ impl ChatRequest {
     pub(super) async fn respond(self, mut generation: Generation) -> Result<Response, ApiError> {
         let head = Head::new("chatcmpl", &generation);
         let Options { includes_usage, streams, .. } = self.options;
-        let mut parts = ChatParts::new(&self, &generation);
+        let mut parts = ChatChunks::new(&self, &generation);
         if streams {
             return Ok(stream(head, generation, parts, includes_usage));
         }
@@ -109,23 +109,23 @@ fn server_message(message: &Message) -> Value {
     sent
 }
 
-/// What is made of the parts of a completion.
-struct ChatParts {
+/// Builds the chunks of a chat completion from its parts.
+struct ChatChunks {
     tokenizer: Arc<BpeTokenizer>,
     /// The id of a call, if the completion may be one.
     call_id: Option<String>,
     has_logprobs: bool,
     returns_ids: bool,
-    /// The tokens of the prompt, until the first event has told them.
+    /// The tokens of the prompt; `None` once a chunk has held them.
     prompt_ids: Option<Vec<u32>>,
     has_begun: bool,
     has_called: bool,
 }
 
-impl ChatParts {
-    fn new(request: &ChatRequest, generation: &Generation) -> ChatParts {
+impl ChatChunks {
+    fn new(request: &ChatRequest, generation: &Generation) -> ChatChunks {
         let returns_ids = request.options.returns_ids;
-        ChatParts {
+        ChatChunks {
             tokenizer: Arc::clone(&generation.model().tokenizer),
             call_id: request.tools.as_ref().map(|_| format!("call_{}", generation.ordinal)),
             has_logprobs: request.options.settings.n_top.is_some(),
@@ -170,7 +170,7 @@ impl ChatParts {
     }
 }
 
-impl Chunks for ChatParts {
+impl Chunks for ChatChunks {
     const OBJECT: &'static str = "chat.completion.chunk";
 
     fn needs_whole(&self) -> bool {
@@ -187,8 +187,8 @@ impl Chunks for ChatParts {
             }
             choices.push(first);
         }
-        let tells_tokens = !piece.tokens.is_empty() && (self.has_logprobs || self.returns_ids);
-        if !piece.text.is_empty() || tells_tokens {
+        let reports_tokens = !piece.tokens.is_empty() && (self.has_logprobs || self.returns_ids);
+        if !piece.text.is_empty() || reports_tokens {
             let (delta, logprobs) = (self.delta(&piece.text), self.logprobs(&piece));
             let mut next = json!({"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": null});
             if self.returns_ids {

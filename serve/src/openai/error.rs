@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fields::{self, FieldError};
 use crate::http;
-use crate::model::{Failed, Rejection};
+use crate::model::{GenerationError, SubmitError};
 
 /// A request that is refused, or that failed.
 #[derive(Debug)]
@@ -49,19 +49,19 @@ impl ApiError {
     }
 
     /// A generation that is not begun; `param` is the field of the prompt.
-    pub(super) fn rejected(rejection: &Rejection, param: &str) -> ApiError {
+    pub(super) fn rejected(rejection: &SubmitError, param: &str) -> ApiError {
         let error = ApiError::invalid(rejection.to_string(), Some(param));
         match rejection {
-            Rejection::TooLong { .. } => ApiError { code: Some("context_length_exceeded"), ..error },
-            Rejection::Empty | Rejection::NoSuchId { .. } | Rejection::Prompt(_) => error,
-            Rejection::Busy { .. } => ApiError {
+            SubmitError::TooLong { .. } => ApiError { code: Some("context_length_exceeded"), ..error },
+            SubmitError::Empty | SubmitError::NoSuchId { .. } | SubmitError::Prompt(_) => error,
+            SubmitError::Busy { .. } => ApiError {
                 status: StatusCode::TOO_MANY_REQUESTS,
                 kind: "rate_limit_error",
                 code: Some("rate_limit_exceeded"),
                 param: None,
                 ..error
             },
-            Rejection::Stopped => ApiError::server(rejection.to_string()),
+            SubmitError::Stopped => ApiError::server(rejection.to_string()),
         }
     }
 
@@ -77,8 +77,8 @@ impl ApiError {
     }
 }
 
-impl From<Failed> for ApiError {
-    fn from(failed: Failed) -> ApiError {
+impl From<GenerationError> for ApiError {
+    fn from(failed: GenerationError) -> ApiError {
         ApiError::server(failed.to_string())
     }
 }

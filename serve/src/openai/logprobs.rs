@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 use webshop_lm::BpeTokenizer;
 
-use crate::model::{Scored, deciding};
+use crate::model::{Scored, decoding_context};
 
 /// What stands for minus infinity, which JSON does not have; OpenAI's servers write it too.
 const NEVER: f64 = -9999.0;
@@ -50,7 +50,7 @@ pub(super) struct TextLogprobs {
 impl TextLogprobs {
     /// Those of a completion behind these tokens, whose text is in the reply if it is an `echo`.
     pub(super) fn new(prompt_ids: &[u32], echo: Option<&str>) -> TextLogprobs {
-        let before = if echo.is_some() { Vec::new() } else { deciding(prompt_ids).to_vec() };
+        let before = if echo.is_some() { Vec::new() } else { decoding_context(prompt_ids).to_vec() };
         TextLogprobs { before, n_chars: 0, start: 0, n_echoed: echo.map_or(0, |echo| echo.chars().count()) }
     }
 
@@ -85,7 +85,7 @@ impl TextLogprobs {
         let text = tokenizer.decode(&self.before);
         self.before.push(id);
         let longer = tokenizer.decode(&self.before);
-        self.before = deciding(&self.before).to_vec();
+        self.before = decoding_context(&self.before).to_vec();
         let (n_text, n_longer) = (text.chars().count(), longer.chars().count());
         let n_common = text.chars().zip(longer.chars()).take_while(|(one, other)| one == other).count();
         let n_common = match n_common == n_longer {

@@ -17,11 +17,11 @@ const MAX_TEMPERATURE: f64 = 2.0;
 /// How a completion is generated and sent.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    /// Without what is told of log-probabilities.
+    /// Without the log-probability fields, which differ between the two interfaces.
     pub(super) settings: Settings,
     /// Whether the reply is sent as events.
     pub(super) streams: bool,
-    /// Whether the last event tells the number of tokens.
+    /// Whether the last chunk reports the usage.
     pub(super) includes_usage: bool,
     /// Whether the reply holds the ids of tokens.
     pub(super) returns_ids: bool,

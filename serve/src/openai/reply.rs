@@ -91,10 +91,10 @@ pub(super) fn stream(
 type Sender = mpsc::Sender<Result<Event, Infallible>>;
 
 /// The client has gone.
-struct Gone;
+struct Disconnected;
 
-async fn send_data(sender: &Sender, data: String) -> Result<(), Gone> {
-    sender.send(Ok(Event::default().data(data))).await.map_err(|_| Gone)
+async fn send_data(sender: &Sender, data: String) -> Result<(), Disconnected> {
+    sender.send(Ok(Event::default().data(data))).await.map_err(|_| Disconnected)
 }
 
 async fn send<C: Chunks>(
@@ -103,7 +103,7 @@ async fn send<C: Chunks>(
     generation: &mut Generation,
     chunks: &mut C,
     includes_usage: bool,
-) -> Result<(), Gone> {
+) -> Result<(), Disconnected> {
     let document = |choices: &[Value]| {
         let mut document = head.document(C::OBJECT, choices);
         if includes_usage {
@@ -123,7 +123,7 @@ async fn send<C: Chunks>(
         };
         // Nothing may be sent for long.
         let next = select! {
-            () = sender.closed() => return Err(Gone),
+            () = sender.closed() => return Err(Disconnected),
             next = next => next,
         };
         is_first = false;

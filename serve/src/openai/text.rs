@@ -75,7 +75,7 @@ impl TextRequest {
     pub(super) async fn respond(self, mut generation: Generation) -> Result<Response, ApiError> {
         let head = Head::new("cmpl", &generation);
         let Options { includes_usage, streams, .. } = self.options;
-        let mut parts = TextParts::new(self, &generation);
+        let mut parts = TextChunks::new(self, &generation);
         if streams {
             return Ok(stream(head, generation, parts, includes_usage));
         }
@@ -83,7 +83,7 @@ impl TextRequest {
         let n_completion = piece.tokens.len();
         let mut choice = parts.choice(piece);
         choice["finish_reason"] = finish.name().into();
-        let mut document = head.document(TextParts::OBJECT, &[choice]);
+        let mut document = head.document(TextChunks::OBJECT, &[choice]);
         document["usage"] = usage(generation.prompt_ids.len(), n_completion);
         Ok(http::ok(&document))
     }
@@ -106,8 +106,8 @@ impl Prompt {
     }
 }
 
-/// What is made of the parts of a completion.
-struct TextParts {
+/// Builds the chunks of a text completion from its parts.
+struct TextChunks {
     tokenizer: Arc<BpeTokenizer>,
     logprobs: Option<TextLogprobs>,
     returns_ids: bool,
@@ -117,8 +117,8 @@ struct TextParts {
     prompt_ids: Option<Vec<u32>>,
 }
 
-impl TextParts {
-    fn new(request: TextRequest, generation: &Generation) -> TextParts {
+impl TextChunks {
+    fn new(request: TextRequest, generation: &Generation) -> TextChunks {
         let tokenizer = Arc::clone(&generation.model().tokenizer);
         let returns_ids = request.options.returns_ids;
         let echo = request.echoes.then(|| match request.prompt {
@@ -126,7 +126,7 @@ impl TextParts {
             Prompt::Ids(ids) => tokenizer.decode(&ids),
         });
         let n_top = request.options.settings.n_top;
-        TextParts {
+        TextChunks {
             tokenizer,
             logprobs: n_top.map(|_| TextLogprobs::new(&generation.prompt_ids, echo.as_deref())),
             returns_ids,
@@ -152,7 +152,7 @@ impl TextParts {
     }
 }
 
-impl Chunks for TextParts {
+impl Chunks for TextChunks {
     const OBJECT: &'static str = "text_completion";
 
     fn needs_whole(&self) -> bool {
@@ -160,10 +160,10 @@ impl Chunks for TextParts {
     }
 
     fn of_piece(&mut self, piece: Piece) -> Vec<Value> {
-        let tells_tokens = self.logprobs.is_some() || self.returns_ids;
-        let is_silent = piece.text.is_empty() && self.echo.is_none();
-        let has_tokens = tells_tokens && !(piece.tokens.is_empty() && piece.prompt.is_empty());
-        if is_silent && !has_tokens { Vec::new() } else { vec![self.choice(piece)] }
+        let reports_tokens = self.logprobs.is_some() || self.returns_ids;
+        let has_no_text = piece.text.is_empty() && self.echo.is_none();
+        let has_tokens = reports_tokens && !(piece.tokens.is_empty() && piece.prompt.is_empty());
+        if has_no_text && !has_tokens { Vec::new() } else { vec![self.choice(piece)] }
     }
 
     fn of_finish(&mut self, finish: Finish) -> Value {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use webshop_env::{ENVIRONMENT_ID, Shop};
 
-use crate::native::reward_parts;
+use crate::sessions::episode::LastAction;
 use crate::sessions::session::SessionView;
 
 /// The observation of a reset: its reward is null, and its metadata name all versions and digests.
@@ -32,7 +32,7 @@ fn observation_with(view: &SessionView, metadata: Value) -> Value {
             "terminated": view.terminated,
             "truncated": view.truncated,
             "noop": last.and_then(|last| last.noop),
-            "reward_parts": last.and_then(reward_parts),
+            "reward_parts": last.and_then(LastAction::reward_parts),
             "metadata": metadata,
         },
         "reward": last.map(|last| last.reward),

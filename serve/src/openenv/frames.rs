@@ -14,7 +14,7 @@ use crate::socket::Reply;
 use crate::tools::{self, ToolNames};
 
 /// Why a message was not served.
-enum Fault {
+enum MessageError {
     Json(String),
     UnknownType(String),
     Fields(Vec<FieldError>),
@@ -47,10 +47,10 @@ pub(super) fn reply(app: &App, session: &OpenSession, owns: bool, text: &str) ->
     }
 }
 
-fn serve(app: &App, session: &OpenSession, text: &str) -> Result<Option<Value>, Fault> {
-    let message: Value = serde_json::from_str(text).map_err(|error| Fault::Json(error.to_string()))?;
+fn serve(app: &App, session: &OpenSession, text: &str) -> Result<Option<Value>, MessageError> {
+    let message: Value = serde_json::from_str(text).map_err(|error| MessageError::Json(error.to_string()))?;
     let Value::Object(message) = message else {
-        return Err(Fault::UnknownType(String::new()));
+        return Err(MessageError::UnknownType(String::new()));
     };
     let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
     match kind {
@@ -58,34 +58,34 @@ fn serve(app: &App, session: &OpenSession, text: &str) -> Result<Option<Value>, 
             let data = data(&message, true)?;
             let mut fields = Fields::new(&data);
             let request = ResetRequest::read(&mut fields);
-            let request = fields.finish(request).map_err(Fault::Fields)?;
-            let view = session.reset(&request).map_err(Fault::Session)?;
+            let request = fields.finish(request).map_err(MessageError::Fields)?;
+            let view = session.reset(&request).map_err(MessageError::Session)?;
             let first = documents::first_observation(app.sessions.shop(), &view);
             Ok(Some(json!({"type": "observation", "data": first})))
         }
         "step" => step(session, &data(&message, false)?).map(Some),
         "state" => {
-            let view = session.view().map_err(Fault::Session)?;
+            let view = session.view().map_err(MessageError::Session)?;
             Ok(Some(json!({"type": "state", "data": documents::state(&view)})))
         }
         "mcp" => {
             let data = Value::Object(data(&message, false)?);
-            Ok(Some(json!({"type": "mcp", "data": rpc::answer(app, Some(session), data)})))
+            Ok(Some(json!({"type": "mcp", "data": rpc::respond(app, Some(session), data)})))
         }
         "close" => Ok(None),
-        other => Err(Fault::UnknownType(other.to_owned())),
+        other => Err(MessageError::UnknownType(other.to_owned())),
     }
 }
 
 /// The data of a message.
-fn data(message: &Map<String, Value>, is_optional: bool) -> Result<Map<String, Value>, Fault> {
+fn data(message: &Map<String, Value>, is_optional: bool) -> Result<Map<String, Value>, MessageError> {
     let mut fields = Fields::new(message);
     let data = match is_optional && !message.contains_key("data") {
         true => None,
         false => fields.required("data", |fields, name| fields.object(name)),
     };
     fields.forbid_others(&["type", "data"]);
-    let data = fields.finish(data).map_err(Fault::Fields)?;
+    let data = fields.finish(data).map_err(MessageError::Fields)?;
     Ok(data.cloned().unwrap_or_default())
 }
 
@@ -94,7 +94,7 @@ fn observed(view: &SessionView) -> Value {
 }
 
 /// A step: an action, or one of the two forms by which clients list and call tools.
-fn step(session: &OpenSession, data: &Map<String, Value>) -> Result<Value, Fault> {
+fn step(session: &OpenSession, data: &Map<String, Value>) -> Result<Value, MessageError> {
     match data.get("type").and_then(Value::as_str) {
         Some("list_tools") => {
             let observation =
@@ -105,8 +105,8 @@ fn step(session: &OpenSession, data: &Map<String, Value>) -> Result<Value, Fault
         }
         Some("call_tool") => call_tool(session, data),
         _ => {
-            let action = read_action(data).map_err(Fault::Fields)?;
-            Ok(observed(&session.step(&action).map_err(Fault::Session)?))
+            let action = read_action(data).map_err(MessageError::Fields)?;
+            Ok(observed(&session.step(&action).map_err(MessageError::Session)?))
         }
     }
 }
@@ -120,12 +120,12 @@ pub(super) fn read_action(data: &Map<String, Value>) -> Result<String, Vec<Field
     fields.finish(action).map(Option::unwrap_or_default)
 }
 
-fn call_tool(session: &OpenSession, data: &Map<String, Value>) -> Result<Value, Fault> {
+fn call_tool(session: &OpenSession, data: &Map<String, Value>) -> Result<Value, MessageError> {
     let mut fields = Fields::new(data);
     let name = fields.required("tool_name", |fields, name| fields.text(name, usize::MAX));
     let arguments = fields.object("arguments").cloned().unwrap_or_default();
     fields.forbid_others(&["type", "tool_name", "arguments", "metadata"]);
-    let name = fields.finish(name).map_err(Fault::Fields)?.unwrap_or_default();
+    let name = fields.finish(name).map_err(MessageError::Fields)?.unwrap_or_default();
     let (result, error, view) = match tools::call(ToolNames::WebShop, session, &name, &arguments) {
         Ok(view) => (rpc::tool_result(&view), Value::Null, Some(view)),
         Err(error) => {
@@ -143,20 +143,20 @@ fn call_tool(session: &OpenSession, data: &Map<String, Value>) -> Result<Value, 
     Ok(json!({"type": "observation", "data": {"observation": observation, "reward": reward, "done": done}}))
 }
 
-impl Fault {
+impl MessageError {
     fn to_json(&self) -> Value {
         match self {
-            Fault::Json(reason) => {
+            MessageError::Json(reason) => {
                 json!({"message": format!("Invalid JSON: {reason}"), "code": "INVALID_JSON"})
             }
-            Fault::UnknownType(kind) => {
+            MessageError::UnknownType(kind) => {
                 json!({"message": format!("Unknown message type: {kind}"), "code": "UNKNOWN_TYPE"})
             }
-            Fault::Fields(errors) => {
+            MessageError::Fields(errors) => {
                 let errors: Vec<Value> = errors.iter().map(|error| error.to_json(&[])).collect();
                 json!({"message": "Invalid message", "code": "VALIDATION_ERROR", "errors": errors})
             }
-            Fault::Session(error) => json!({"message": error.to_string(), "code": "EXECUTION_ERROR"}),
+            MessageError::Session(error) => json!({"message": error.to_string(), "code": "EXECUTION_ERROR"}),
         }
     }
 }

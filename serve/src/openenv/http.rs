@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
@@ -88,5 +87,5 @@ async fn metadata(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn health() -> Response {
-    http::json(StatusCode::OK, &json!({"status": "healthy"}))
+    http::ok(&json!({"status": "healthy"}))
 }

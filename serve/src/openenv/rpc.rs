@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use super::NAME;
@@ -23,28 +23,28 @@ const INVALID_PARAMS: i64 = -32602;
 const SERVER_ERROR: i64 = -32000;
 
 /// A request that cannot be met.
-struct Fault {
+struct RpcError {
     code: i64,
     message: String,
     data: Option<Value>,
 }
 
-impl Fault {
-    fn new(code: i64, message: impl Into<String>) -> Fault {
-        Fault { code, message: message.into(), data: None }
+impl RpcError {
+    fn new(code: i64, message: impl Into<String>) -> RpcError {
+        RpcError { code, message: message.into(), data: None }
     }
 }
 
-impl From<SessionError> for Fault {
-    fn from(error: SessionError) -> Fault {
+impl From<SessionError> for RpcError {
+    fn from(error: SessionError) -> RpcError {
         let message = error.to_string();
         match error {
             SessionError::Full { active, limit } => {
                 let data = json!({"active_sessions": active, "max_sessions": limit});
-                Fault { code: SERVER_ERROR, message, data: Some(data) }
+                RpcError { code: SERVER_ERROR, message, data: Some(data) }
             }
-            SessionError::NoSuchSession(_) => Fault::new(INVALID_PARAMS, message),
-            _ => Fault::new(SERVER_ERROR, message),
+            SessionError::NoSuchSession(_) => RpcError::new(INVALID_PARAMS, message),
+            _ => RpcError::new(SERVER_ERROR, message),
         }
     }
 }
@@ -53,55 +53,54 @@ impl From<SessionError> for Fault {
 pub(crate) async fn post(app: Arc<App>, body: Bytes) -> Response {
     app.run(move |app| {
         let body = reply(app, None, &body);
-        let response = http::ok(&());
-        let (head, _) = response.into_parts();
-        Response::from_parts(head, body.into())
+        ([http::JSON], body).into_response()
     })
     .await
 }
 
 /// The message that refuses a connection, or whatever else has no id.
 pub(crate) fn refusal(error: &SessionError) -> String {
-    failed(&Fault::from(error.clone()), Value::Null).to_string()
+    failed(&RpcError::from(error.clone()), Value::Null).to_string()
 }
 
 /// The reply to a text; `session` is the connection's own.
 pub(super) fn reply(app: &App, session: Option<&OpenSession>, text: &[u8]) -> String {
     let reply = match serde_json::from_slice(text) {
-        Ok(request) => answer(app, session, request),
-        Err(error) => failed(&Fault::new(PARSE_ERROR, format!("Parse error: {error}")), Value::Null),
+        Ok(request) => respond(app, session, request),
+        Err(error) => failed(&RpcError::new(PARSE_ERROR, format!("Parse error: {error}")), Value::Null),
     };
     reply.to_string()
 }
 
 /// The response to a request.
-pub(super) fn answer(app: &App, session: Option<&OpenSession>, request: Value) -> Value {
+pub(super) fn respond(app: &App, session: Option<&OpenSession>, request: Value) -> Value {
     let id = request.get("id").cloned().unwrap_or_default();
     match serve(app, session, &request) {
         Ok(result) => json!({"jsonrpc": "2.0", "result": result, "id": id}),
-        Err(fault) => failed(&fault, id),
+        Err(error) => failed(&error, id),
     }
 }
 
-fn failed(fault: &Fault, id: Value) -> Value {
-    let mut error = json!({"code": fault.code, "message": fault.message});
-    if let Some(data) = &fault.data {
+fn failed(error: &RpcError, id: Value) -> Value {
+    let RpcError { code, message, data } = error;
+    let mut error = json!({"code": code, "message": message});
+    if let Some(data) = data {
         error["data"] = data.clone();
     }
     json!({"jsonrpc": "2.0", "error": error, "id": id})
 }
 
-fn serve(app: &App, session: Option<&OpenSession>, request: &Value) -> Result<Value, Fault> {
+fn serve(app: &App, session: Option<&OpenSession>, request: &Value) -> Result<Value, RpcError> {
     let method = request.get("method").and_then(Value::as_str);
     let method = match (request.get("jsonrpc").and_then(Value::as_str), method) {
         (Some("2.0"), Some(method)) => method,
-        _ => return Err(Fault::new(INVALID_REQUEST, "Invalid request: not JSON-RPC 2.0 with a method")),
+        _ => return Err(RpcError::new(INVALID_REQUEST, "Invalid request: not JSON-RPC 2.0 with a method")),
     };
     let none = Map::new();
     let params = match request.get("params") {
         None | Some(Value::Null) => &none,
         Some(Value::Object(params)) => params,
-        Some(_) => return Err(Fault::new(INVALID_PARAMS, "Params must be an object")),
+        Some(_) => return Err(RpcError::new(INVALID_PARAMS, "Params must be an object")),
     };
     match method {
         "tools/list" => {
@@ -117,27 +116,31 @@ fn serve(app: &App, session: Option<&OpenSession>, request: &Value) -> Result<Va
             Ok(json!({"session_id": created.to_string()}))
         }
         "openenv/session/close" => close(app, session, params),
-        _ => Err(Fault::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))),
+        _ => Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))),
     }
 }
 
 /// The session that the parameter `session_id` names, if it is there.
-fn named_session(app: &App, params: &Map<String, Value>) -> Result<Option<OpenSession>, Fault> {
+fn named_session(app: &App, params: &Map<String, Value>) -> Result<Option<OpenSession>, RpcError> {
     match params.get("session_id") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(name)) => Ok(Some(app.sessions.find_named(Interface::OpenEnv, name)?)),
-        Some(_) => Err(Fault::new(INVALID_PARAMS, "Invalid params - 'session_id' must be a string")),
+        Some(_) => Err(RpcError::new(INVALID_PARAMS, "Invalid params - 'session_id' must be a string")),
     }
 }
 
-fn call_tool(app: &App, session: Option<&OpenSession>, params: &Map<String, Value>) -> Result<Value, Fault> {
+fn call_tool(
+    app: &App,
+    session: Option<&OpenSession>,
+    params: &Map<String, Value>,
+) -> Result<Value, RpcError> {
     let name = params.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| Fault::new(INVALID_PARAMS, "Missing 'name' in params"))?;
+    let name = name.ok_or_else(|| RpcError::new(INVALID_PARAMS, "Missing 'name' in params"))?;
     let none = Map::new();
     let arguments = match params.get("arguments") {
         None | Some(Value::Null) => &none,
         Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err(Fault::new(INVALID_PARAMS, "'arguments' must be an object")),
+        Some(_) => return Err(RpcError::new(INVALID_PARAMS, "'arguments' must be an object")),
     };
     let named = match session {
         Some(own) => Some(own.clone()),
@@ -154,7 +157,7 @@ fn call_tool(app: &App, session: Option<&OpenSession>, params: &Map<String, Valu
             Ok(json!({"content": [{"type": "text", "text": message}], "isError": true}))
         }
         Err(ToolError::Session(error)) => Err(error.into()),
-        Err(error @ ToolError::NoSuchTool { .. }) => Err(Fault::new(INVALID_PARAMS, error.message())),
+        Err(error @ ToolError::NoSuchTool { .. }) => Err(RpcError::new(INVALID_PARAMS, error.message())),
     }
 }
 
@@ -169,13 +172,13 @@ pub(super) fn tool_result(view: &SessionView) -> Value {
     })
 }
 
-fn close(app: &App, session: Option<&OpenSession>, params: &Map<String, Value>) -> Result<Value, Fault> {
+fn close(app: &App, session: Option<&OpenSession>, params: &Map<String, Value>) -> Result<Value, RpcError> {
     let Some(named) = named_session(app, params)? else {
-        return Err(Fault::new(INVALID_PARAMS, "Invalid params - 'session_id' is required"));
+        return Err(RpcError::new(INVALID_PARAMS, "Invalid params - 'session_id' is required"));
     };
     if session.is_some_and(|own| own.id() == named.id()) {
         let message = format!("the connection owns session `{}` of {NAME}; close the connection", named.id());
-        return Err(Fault::new(INVALID_REQUEST, message));
+        return Err(RpcError::new(INVALID_REQUEST, message));
     }
     app.sessions.close(named.id());
     Ok(json!({"session_id": named.id().to_string(), "closed": true}))

@@ -12,7 +12,7 @@ use webshop_products::{GoalId, Split};
 
 use super::NAME;
 use crate::app::App;
-use crate::detail::{self, Refused};
+use crate::detail::{self, ErrorResponse};
 use crate::fields::Fields;
 use crate::http::{self, Routes};
 
@@ -27,10 +27,10 @@ pub(super) fn routes() -> Routes {
         .post("/{environment}/task_range", task_range)
 }
 
-type Outcome = Result<Response, Refused>;
+type ApiResult = Result<Response, ErrorResponse>;
 
 /// Refuses another environment; names are compared without case.
-fn check_name(environment: &str) -> Result<(), Refused> {
+fn check_name(environment: &str) -> Result<(), ErrorResponse> {
     if environment.eq_ignore_ascii_case(NAME) {
         return Ok(());
     }
@@ -42,13 +42,13 @@ async fn environments() -> Response {
     http::ok(&[NAME])
 }
 
-async fn splits(Path(environment): Path<String>) -> Outcome {
+async fn splits(Path(environment): Path<String>) -> ApiResult {
     check_name(&environment)?;
     let splits = [Split::Train, Split::Validation, Split::Test];
     Ok(http::ok(&splits.map(|split| json!({"name": split, "type": split}))))
 }
 
-async fn tasks(State(app): State<Arc<App>>, Path(environment): Path<String>, body: Bytes) -> Outcome {
+async fn tasks(State(app): State<Arc<App>>, Path(environment): Path<String>, body: Bytes) -> ApiResult {
     check_name(&environment)?;
     let split = detail::read(&body, split)?.expect("a required field was read");
     app.run(move |app| {
@@ -58,13 +58,13 @@ async fn tasks(State(app): State<Arc<App>>, Path(environment): Path<String>, bod
     .await
 }
 
-async fn num_tasks(State(app): State<Arc<App>>, Path(environment): Path<String>, body: Bytes) -> Outcome {
+async fn num_tasks(State(app): State<Arc<App>>, Path(environment): Path<String>, body: Bytes) -> ApiResult {
     check_name(&environment)?;
     let split = detail::read(&body, split)?.expect("a required field was read");
     Ok(http::ok(&json!({"num_tasks": app.sessions.shop().goals().split(split).len()})))
 }
 
-async fn task(State(app): State<Arc<App>>, Path(environment): Path<String>, body: Bytes) -> Outcome {
+async fn task(State(app): State<Arc<App>>, Path(environment): Path<String>, body: Bytes) -> ApiResult {
     check_name(&environment)?;
     let (split, index) = detail::read(&body, |fields| {
         (split(fields), fields.required("index", |fields, name| fields.unsigned(name, u64::MAX)))
@@ -77,7 +77,7 @@ async fn task(State(app): State<Arc<App>>, Path(environment): Path<String>, body
     }
 }
 
-async fn task_range(State(app): State<Arc<App>>, Path(environment): Path<String>, body: Bytes) -> Outcome {
+async fn task_range(State(app): State<Arc<App>>, Path(environment): Path<String>, body: Bytes) -> ApiResult {
     check_name(&environment)?;
     let (split, start, stop) = detail::read(&body, |fields| {
         let number = |fields: &mut Fields<'_>, name| {

@@ -8,7 +8,7 @@ use webshop_env::ShopEnv;
 use webshop_lm::BpeTokenizer;
 
 use super::recordings::Recording;
-use super::tokens::{Token, formatted, tokens};
+use super::tokens::{Token, formatted, prompt, tokens};
 
 /// Where an episode is shown.
 pub(crate) struct Place {
@@ -37,8 +37,10 @@ pub(super) struct EpisodeView<'a> {
     episode: &'a Episode,
     /// The number of turns before the page that is shown.
     step: usize,
-    /// What the agent reads on that page.
+    /// The page as an observation in the mode of the recording.
     observation: String,
+    /// What a model reads there, if its tokens are recorded and their tokenizer is known.
+    prompt: Option<String>,
     /// What it does there; `None` on the last page.
     turn: Option<&'a Turn>,
     tokens: Vec<Token>,
@@ -95,7 +97,8 @@ pub(super) fn view<'a>(
         place,
         episode,
         step,
-        observation: after(recording, step).observation().content(),
+        observation: env_after(recording, step).observation().content(),
+        prompt: turn.and_then(|turn| prompt(&turn.agent, tokenizer)),
         turn,
         tokens: turn.map(|turn| tokens(&turn.agent, tokenizer)).unwrap_or_default(),
         end: super::end_of(episode),
@@ -104,7 +107,7 @@ pub(super) fn view<'a>(
 }
 
 /// The environment after the first turns of an episode.
-pub(super) fn after(recording: &Recording, n_turns: usize) -> ShopEnv {
+pub(super) fn env_after(recording: &Recording, n_turns: usize) -> ShopEnv {
     let mut env = ShopEnv::new(Arc::clone(&recording.shop), recording.episode.config);
     env.reset(recording.episode.goal);
     for turn in recording.episode.turns.iter().take(n_turns) {

@@ -86,17 +86,10 @@ impl Pictures {
     /// A document with the numbers of its drawings in place of their addresses. Products of two shops may have the same
     /// address, so that the numbers are those of the drawings.
     fn numbered(&mut self, document: &str, catalog: &Catalog) -> String {
-        let begin = format!(" src=\"{}", picture::FOLDER);
-        let mut parts = document.split(&begin);
-        let mut numbered = parts.next().unwrap_or_default().to_owned();
-        for part in parts {
-            let (name, rest) = part.split_once('"').expect("the value of an attribute ends");
-            let drawing = picture::at(catalog, &format!("{}{name}", picture::FOLDER));
+        picture::with_addresses(document, catalog, |drawing| {
             let n_known = self.0.len();
-            let number = self.0.entry(drawing.expect("a page shows products of its shop")).or_insert(n_known);
-            numbered += &format!(" src=\"{number}\"{rest}");
-        }
-        numbered
+            self.0.entry(drawing).or_insert(n_known).to_string()
+        })
     }
 
     /// The drawings by their numbers.
@@ -147,7 +140,7 @@ impl Recordings {
 
 /// The inside of the body of the shop's page after `step` turns, with the numbers of its drawings.
 fn page(recording: &Recording, step: usize, pictures: &mut Pictures) -> String {
-    let document = super::still(recording, step);
+    let document = super::page_after(recording, step);
     let body = document.split_once("<body>").and_then(|(_, rest)| rest.rsplit_once("</body>"));
     let (body, _) = body.expect("a document has a body");
     pictures.numbered(body.trim(), recording.shop.catalog())

@@ -48,6 +48,15 @@ pub(super) fn tokens(turn: &ModelTurn, tokenizer: Option<&BpeTokenizer>) -> Vec<
     pairs.map(|(id, log_prob)| Token::new(*id, *log_prob, text(*id))).collect()
 }
 
+/// The text of the prompt's tokens that are new in a turn; `None` if they are not recorded, or `tokenizer` does not spell the
+/// recorded completion.
+pub(super) fn prompt(turn: &ModelTurn, tokenizer: Option<&BpeTokenizer>) -> Option<String> {
+    let tokens = turn.tokens.as_ref()?;
+    let recorded = turn.completion.as_deref().unwrap_or_default();
+    let tokenizer = tokenizer.filter(|tokenizer| spells(tokenizer, &tokens.completion.ids, recorded))?;
+    Some(tokenizer.decode(&tokens.prompt_ids))
+}
+
 /// Whether the tokens are a completion, with or without the token that ended it.
 fn spells(tokenizer: &BpeTokenizer, ids: &[u32], completion: &str) -> bool {
     let without_end = &ids[..ids.len().saturating_sub(1)];

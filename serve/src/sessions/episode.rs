@@ -1,6 +1,7 @@
 //! What a session knows of an episode and its environment does not: where it came from, and what its last action did.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use webshop_env::{NoopReason, RewardBreakdown, ShopEnv};
 use webshop_products::Split;
 
@@ -29,10 +30,18 @@ pub struct LastAction {
 impl LastAction {
     /// The purchase that ended the episode of `env`; `None` if it goes on or was truncated.
     pub(super) fn purchase(env: &ShopEnv) -> Option<LastAction> {
-        let session = env.session();
-        let bought = session.product().filter(|_| env.is_terminated())?;
-        let shop = env.shop();
-        let breakdown = shop.reward(shop.goals().get(session.goal()), bought, session.selection());
+        let breakdown = env.session().purchase(env.shop())?;
         Some(LastAction { reward: breakdown.total(), noop: None, breakdown: Some(breakdown) })
+    }
+
+    /// The counts of a purchase with the factor for the kind of product and the reward; `None` without a purchase.
+    pub(crate) fn reward_parts(&self) -> Option<Value> {
+        let breakdown = self.breakdown?;
+        let mut parts = serde_json::to_value(breakdown).expect("a breakdown holds numbers and truth values");
+        if let Value::Object(parts) = &mut parts {
+            parts.insert("r_type".into(), breakdown.r_type().into());
+            parts.insert("total".into(), breakdown.total().into());
+        }
+        Some(parts)
     }
 }

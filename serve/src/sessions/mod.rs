@@ -5,7 +5,7 @@
 //! session has a lock of its own, so that requests to one session are served one after the other and do not wait
 //! for those to other sessions.
 //!
-//! The table has no clock: its owner calls [`Sessions::pass_time`] at regular intervals, and a session that was
+//! The table has no clock: its owner calls [`Sessions::expire_idle`] at regular intervals, and a session that was
 //! not found for [`Limits::idle_intervals`] of them is dropped. Sessions that live as long as a connection are
 //! not.
 //!
@@ -65,7 +65,7 @@ pub struct Defaults {
 pub struct Limits {
     /// The largest number of sessions, over all interfaces.
     pub max_sessions: usize,
-    /// Calls of [`Sessions::pass_time`] after which a session that was not used is dropped.
+    /// Calls of [`Sessions::expire_idle`] after which a session that was not used is dropped.
     pub idle_intervals: u32,
 }
 
@@ -134,7 +134,7 @@ impl Sessions {
     /// # Errors
     /// If the default split has no goals, or the folder cannot be used, is in use, or has sessions of another shop or of
     /// another version.
-    pub fn kept_in(
+    pub fn open_persistent(
         folder: &Path,
         shop: Arc<Shop>,
         defaults: Defaults,
@@ -287,7 +287,7 @@ impl Sessions {
     }
 
     /// Counts an interval of time, and drops the sessions that were idle for too many.
-    pub fn pass_time(&self) {
+    pub fn expire_idle(&self) {
         let limit = self.limits.idle_intervals;
         let mut dropped = Vec::new();
         self.table().entries.retain(|_, entry| {

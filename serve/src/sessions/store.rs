@@ -33,7 +33,7 @@ const PARTIAL: &str = "tmp";
 struct Manifest {
     /// The number of the next session.
     next_ordinal: u64,
-    /// [`Shop::world`].
+    /// [`Shop::snapshot_digest`].
     world: Digest,
     /// Names the parts of the shop, for errors.
     shop: ShopFingerprint,
@@ -66,7 +66,7 @@ impl Store {
     pub(super) fn open(folder: &Path, shop: &Shop) -> Result<(Store, Contents), StoreError> {
         fs::create_dir_all(folder).map_err(io_error(folder))?;
         let lock = lock(folder)?;
-        let (folder, world, shop) = (folder.to_owned(), shop.world(), shop.fingerprint().clone());
+        let (folder, world, shop) = (folder.to_owned(), shop.snapshot_digest(), shop.fingerprint().clone());
         let store = Store { folder, world, shop, _lock: lock };
         let files = store.files()?;
         let noted = store.manifest()?;

@@ -48,7 +48,7 @@ async fn asset(State(app): State<Arc<App>>, Path(name): Path<String>) -> Respons
 
 /// The query of a picture.
 #[derive(Deserialize)]
-struct Look {
+struct PictureQuery {
     #[serde(default)]
     color: String,
 }
@@ -57,7 +57,7 @@ struct Look {
 async fn drawing(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Query(look): Query<Look>,
+    Query(look): Query<PictureQuery>,
 ) -> Response {
     let catalog = app.sessions.shop().catalog();
     let asin = name.strip_suffix(".svg");

@@ -49,23 +49,23 @@ pub(super) fn routes() -> Routes {
 
 /// Where the list of goals begins.
 #[derive(Deserialize)]
-struct Listed {
+struct ListQuery {
     #[serde(default)]
     from: usize,
 }
 
 /// The goal that a person chose; empty or absent for any.
 #[derive(Deserialize)]
-struct Chosen {
+struct GoalForm {
     #[serde(default)]
     goal: String,
 }
 
-async fn show(State(app): State<Arc<App>>, Query(listed): Query<Listed>) -> Response {
+async fn show(State(app): State<Arc<App>>, Query(listed): Query<ListQuery>) -> Response {
     document::ok(&view(&app, listed.from, None))
 }
 
-async fn begin(State(app): State<Arc<App>>, Form(chosen): Form<Chosen>) -> Response {
+async fn begin(State(app): State<Arc<App>>, Form(chosen): Form<GoalForm>) -> Response {
     let sessions = &app.sessions;
     let given = match chosen.goal.trim() {
         "" => given(sessions, app.goals_given.fetch_add(1, Ordering::Relaxed)),

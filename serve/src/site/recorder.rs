@@ -51,18 +51,18 @@ struct State {
     config: EnvConfig,
     n_visitors: u64,
     /// Each with the number of its last action.
-    visits: BTreeMap<(Visitor, String), (u64, Visit)>,
+    visits: BTreeMap<(Visitor, String), (u64, Progress)>,
     /// Number of actions, or of redirected groups of them, so far.
     n_followed: u64,
 }
 
 /// A visitor's way through a session.
 #[derive(Debug)]
-enum Visit {
+enum Progress {
     /// The environment after each action from the search bar on, and the actions between.
-    UnderWay { states: Vec<ShopEnv>, actions: Vec<Action> },
+    Running { states: Vec<ShopEnv>, actions: Vec<Action> },
     /// The episode is written.
-    Over,
+    Recorded,
 }
 
 impl Recorder {
@@ -104,20 +104,20 @@ impl Recorder {
         let key = (visitor, before.name());
         let mut visit = match state.visits.remove(&key) {
             Some((_, visit)) => visit,
-            None if before.address() == Address::Search => Visit::begin(shop, state.config, before.goal()),
+            None if before.address() == Address::Search => Progress::begin(shop, state.config, before.goal()),
             None => return Ok(()),
         };
         if !visit.take(before, actions, after) {
             return Ok(());
         }
         let mut written = Ok(());
-        if let Visit::UnderWay { states, actions } = &visit
+        if let Progress::Running { states, actions } = &visit
             && states.last().is_some_and(ShopEnv::is_terminated)
         {
             let goal = before.goal();
             let episode = episode(shop, state.config, goal, actions, state.file.n_written(goal));
             written = state.file.append(&episode);
-            visit = Visit::Over;
+            visit = Progress::Recorded;
         }
         if state.visits.len() >= MAX_VISITS {
             let least_recent = state.visits.iter().min_by_key(|(_, (at, _))| *at).map(|(key, _)| key.clone());
@@ -130,16 +130,16 @@ impl Recorder {
     }
 }
 
-impl Visit {
-    fn begin(shop: &Arc<Shop>, config: EnvConfig, goal: GoalId) -> Visit {
+impl Progress {
+    fn begin(shop: &Arc<Shop>, config: EnvConfig, goal: GoalId) -> Progress {
         let mut env = ShopEnv::new(Arc::clone(shop), EnvConfig { max_steps: u32::MAX, ..config });
         env.reset(goal);
-        Visit::UnderWay { states: vec![env], actions: Vec::new() }
+        Progress::Running { states: vec![env], actions: Vec::new() }
     }
 
     /// Takes actions from the page `before`; whether the way is still known.
     fn take(&mut self, before: &Session, new: &[Action], after: &Session) -> bool {
-        let Visit::UnderWay { states, actions } = self else { return true };
+        let Progress::Running { states, actions } = self else { return true };
         let Some(at) = states.iter().rposition(|env| env.session().address() == before.address()) else {
             return false;
         };
@@ -165,7 +165,7 @@ fn episode(shop: &Arc<Shop>, config: EnvConfig, goal: GoalId, actions: &[Action]
     let max_steps = config.max_steps.max(n_actions);
     let mut env = ShopEnv::new(Arc::clone(shop), EnvConfig { max_steps, ..config });
     env.reset(goal);
-    let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal, sample };
+    let coordinates = EpisodeCoordinates { sample, ..EpisodeCoordinates::of_goal(goal) };
     let mut episode = Episode::new(&env, EpisodeMeta::new(shop, coordinates, POLICY, None));
     for action in actions {
         let step = env.step(action);

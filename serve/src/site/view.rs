@@ -77,7 +77,7 @@ pub(super) fn page(shop: &Shop, name: &str, goal: GoalId, page: &Page) -> Respon
 }
 
 /// A page as a document to look at only: no script runs, nothing takes the focus, and no link leads to another page.
-pub(crate) fn still(shop: &Shop, goal: GoalId, page: &Page) -> String {
+pub(crate) fn static_page(shop: &Shop, goal: GoalId, page: &Page) -> String {
     document(shop, goal, page, None)
 }
 

@@ -1,8 +1,8 @@
-//! The layout of the repository: the direction of crates, circles of files, lengths of files and functions, unsafe code,
+//! The layout of the repository: the direction of crates, cycles of files, lengths of files and functions, unsafe code,
 //! the math library, vocabulary, and the commands of the README.
 
-mod circles;
 mod crates;
+mod cycles;
 mod math;
 mod sizes;
 mod source;

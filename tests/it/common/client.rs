@@ -20,7 +20,7 @@ pub(crate) static SHOP: LazyLock<Arc<Shop>> =
     LazyLock::new(|| Arc::new(open_shop(&CatalogConfig::default()).expect("the embedded shop opens")));
 
 /// The longest wait for a reply; a test that waits longer fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running server.
 pub(crate) struct Served {
@@ -63,8 +63,8 @@ pub(crate) fn config() -> ServeConfig {
         max_sessions: 1000,
         idle: Duration::from_secs(3600),
         max_body: 4 << 20,
-        head_patience: Duration::from_secs(60),
-        body_patience: Duration::from_secs(30),
+        header_timeout: Duration::from_secs(60),
+        body_timeout: Duration::from_secs(30),
         token: None,
         allowed: Allowed::default(),
         snapshot_dir: None,
@@ -95,7 +95,7 @@ impl Served {
     /// As [`Served::send`], with another name of the host.
     pub(crate) fn send_to(&self, host: &str, method: &str, path: &str, headers: &str, body: &str) -> Reply {
         let mut stream = TcpStream::connect(&self.address).expect("the server listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a time limit");
         let n_bytes = body.len();
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {n_bytes}\r\n{headers}\r\n{body}"
@@ -134,7 +134,7 @@ impl Served {
     pub(crate) fn socket(&self, path: &str) -> Socket {
         let (socket, _) = tungstenite::connect(format!("ws://{}{path}", self.address)).expect("a WebSocket");
         if let MaybeTlsStream::Plain(stream) = socket.get_ref() {
-            stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+            stream.set_read_timeout(Some(TIMEOUT)).expect("a time limit");
             stream.set_nodelay(true).expect("an option of TCP");
         }
         Socket(socket)

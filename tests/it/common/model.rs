@@ -16,7 +16,7 @@ pub(crate) const MAX_STEPS: u32 = 15;
 
 /// One task for each of the first goals.
 pub(crate) fn tasks(shop: &Arc<Shop>, n_goals: u32) -> Vec<Task> {
-    let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
+    let coordinates = |goal| EpisodeCoordinates::of_goal(GoalId(goal));
     (0..n_goals).map(|goal| Task::new(shop.clone(), coordinates(goal))).collect()
 }
 

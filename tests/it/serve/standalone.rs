@@ -122,7 +122,7 @@ fn the_command_writes_the_page_of_a_recording_once() {
     let written = fs::read_to_string(&page).expect("a page");
     assert!(written.starts_with("<!doctype html>") && written.contains("id=\"/2?step=0\""), "{written}");
     let again = refusal(dir.path(), &replay, "");
-    assert!(again.contains("cannot write `DIR/page.html`: the file exists; choose another name"), "{again}");
+    assert!(again.contains("`DIR/page.html` already exists; name another file with `--html`"), "{again}");
     assert_eq!(fs::read_to_string(&page).expect("a page"), written);
 }
 

@@ -16,7 +16,8 @@ use webshop_products::{GoalId, Seed, Split};
 use webshop_training::config::{Config, LossKind};
 use webshop_training::metrics::{Metric, Phase, Record, read_records};
 use webshop_training::{
-    RunFolder, RunSummary, Steps, TaskSet, TrainOptions, TrainingError, branch_run, read_json, train, warm_up,
+    RunFolder, RunSummary, StepSampler, TaskSet, TrainOptions, TrainingError, branch_run, read_json, train,
+    warm_up,
 };
 
 const WARM_STEPS: u64 = 105;
@@ -267,7 +268,7 @@ fn steps_that_are_too_long_are_left_out_and_counted() {
 fn held_out_steps_are_of_held_out_goals_and_always_the_same() {
     let config = config(&[]);
     let tasks = TaskSet::open(&config).expect("a small task set");
-    let held_out = || Steps::held_out(&tasks, 10, &config.shop_r1, Split::Test, 24);
+    let held_out = || StepSampler::held_out(&tasks, 10, &config.shop_r1, Split::Test, 24);
     let steps = held_out();
     assert_eq!(steps.len(), 24);
     let test = tasks.shop().goals().split(Split::Test);
@@ -297,7 +298,7 @@ fn terminate_examples_stay_within_their_split() {
     let tasks = TaskSet::open(&config).expect("a small task set");
     let goals = tasks.shop().goals();
     for split in [Split::Train, Split::Test] {
-        let steps = Steps::held_out(&tasks, 10, &config.shop_r1, split, 24);
+        let steps = StepSampler::held_out(&tasks, 10, &config.shop_r1, split, 24);
         assert!(!steps.is_empty() && steps.iter().all(|(_, step)| step.source == ExampleSource::Terminate));
         // `terminate-goal-other-step`
         let others = steps.iter().map(|(_, step)| {
@@ -355,7 +356,7 @@ fn steps_of_a_file_are_trained_on() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let file = keep.path().join("steps.jsonl");
     let tasks = TaskSet::open(&config(&[])).expect("a small task set");
-    let steps = Steps::held_out(&tasks, 10, &config(&[]).shop_r1, Split::Train, 30);
+    let steps = StepSampler::held_out(&tasks, 10, &config(&[]).shop_r1, Split::Train, 30);
     let lines = |split: &str| {
         let line = |(_, step): &(_, Example)| {
             serde_json::to_string(&Example { split: split.into(), ..step.clone() }).expect("JSON") + "\n"

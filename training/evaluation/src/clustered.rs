@@ -23,13 +23,13 @@
 //! ```
 //!
 //! A rate in which every product counts the same is the mean of the products' own rates. It has Wilson's interval on
-//! `n* = p(1 − p)/v`, where `v` is the variance of that mean; on the number of products where `v` is 0
-//! ([`product_rate_interval`]).
+//! `n* = p(1 − p)/v`, where `v` is the variance of that mean, and at most on the number of goals ([`product_rate_interval`]).
 //!
 //! Deviations: a design effect below 1, which few products give by chance, counts as 1, so that no interval is
-//! narrower than that of independent goals, but for rates of products; a rate of 0 or 1 has no variance, and its design effect is 1, the limit
-//! of a rate with a single exception. Results of a sample with fewer than two products say nothing about others:
-//! their interval is the whole range.
+//! narrower than that of independent goals; a rate of 0 or 1 has no variance, and its design effect is 1, the limit
+//! of a rate with a single exception. A mean, or a difference other than 0, without any variance has the interval of a
+//! rate there, as if it were one: differences are stretched from −1..=1 to 0..=1. Results of a sample with fewer than two
+//! products say nothing about others: their interval is the whole range.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,11 @@ use crate::student::{quantile_975, two_sided_p};
 /// assert_eq!(((low * 1e3).round(), (high * 1e3).round()), (252.0, 748.0));
 /// ```
 pub fn clustered_mean_interval<C: Ord>(values: &[f64], clusters: &[C]) -> [f64; 2] {
-    interval_within([0.0, 1.0], mean(values), mean_variance(values, clusters))
+    let (mean, (variance, m)) = (mean(values), mean_variance(values, clusters));
+    match variance > ROUNDING.powi(2) || m < 2 {
+        true => interval_within([0.0, 1.0], mean, (variance, m)),
+        false => wilson(mean, values.len() as f64, quantile_975(m - 1)),
+    }
 }
 
 /// The interval of the share of successes; `clusters[i]` names the product of goal `i`. With fewer than two products
@@ -96,35 +100,36 @@ pub fn product_means<'a, C: Ord>(values: &[f64], clusters: &'a [C]) -> (Vec<f64>
     of.into_iter().map(|(cluster, values)| (mean(&values), cluster)).unzip()
 }
 
-/// The interval of the mean of products' rates, which are in 0..=1 ([`product_means`]); with fewer than two it is `[0, 1]`.
+/// The interval of the mean of products' rates, which are in 0..=1 ([`product_means`]), over `n_goals` goals; with fewer
+/// than two products it is `[0, 1]`.
 ///
 /// ```
 /// // Mean .5 and v = .1/12, as .25/v = 30 goals would have; t(3) = 3.18.
-/// let [low, high] = webshop_evaluation::product_rate_interval(&[0.6, 0.4, 0.3, 0.7]);
+/// let [low, high] = webshop_evaluation::product_rate_interval(&[0.6, 0.4, 0.3, 0.7], 40);
 /// assert_eq!(((low * 1e3).round(), (high * 1e3).round()), (249.0, 751.0));
 /// // No product succeeds: as four goals would have.
-/// let [low, high] = webshop_evaluation::product_rate_interval(&[0.0; 4]);
+/// let [low, high] = webshop_evaluation::product_rate_interval(&[0.0; 4], 4);
 /// assert_eq!((low, (high * 1e3).round()), (0.0, 717.0));
-/// // All have the same rate, whose mean is another in its last bit: as four goals would have, too.
-/// let [low, high] = webshop_evaluation::product_rate_interval(&[0.1; 4]);
-/// assert_eq!(((low * 1e3).round(), (high * 1e3).round()), (4.0, 770.0));
+/// // All have the same rate, whose mean is another in its last bit: as 40 goals would have.
+/// let [low, high] = webshop_evaluation::product_rate_interval(&[0.1; 4], 40);
+/// assert_eq!(((low * 1e3).round(), (high * 1e3).round()), (24.0, 338.0));
 /// ```
-pub fn product_rate_interval(rates: &[f64]) -> [f64; 2] {
+pub fn product_rate_interval(rates: &[f64], n_goals: usize) -> [f64; 2] {
     let m = rates.len();
     if m < 2 {
         return [0.0, 1.0];
     }
     let products: Vec<usize> = (0..m).collect();
     let (rate, (variance, _)) = (mean(rates), mean_variance(rates, &products));
-    let n_effective = if variance > ROUNDING.powi(2) { rate * (1.0 - rate) / variance } else { m as f64 };
-    wilson(rate, n_effective, quantile_975(m - 1))
+    let n_effective = if variance > 0.0 { rate * (1.0 - rate) / variance } else { f64::INFINITY };
+    wilson(rate, n_effective.min(n_goals as f64), quantile_975(m - 1))
 }
 
 /// The mean of `after[i] − before[i]`, where `i` is a goal, with its interval and the p-value of a two-sided t test
 /// of no difference; `clusters[i]` names the product of goal `i`.
 ///
 /// Values are in 0..=1, so the interval is cut at −1 and 1. With fewer than two products it is `[−1, 1]` and the
-/// p-value 1. If all differences are 0 the interval is `[0, 0]` and the p-value 1.
+/// p-value 1. If all differences are 0, the interval is `[0, 0]` and the p-value 1.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -132,8 +137,14 @@ pub fn clustered_difference<C: Ord>(before: &[f64], after: &[f64], clusters: &[C
     assert_eq!(before.len(), after.len(), "`before` and `after` are of the same goals");
     let differences: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
     let (mean, (variance, m)) = (mean(&differences), mean_variance(&differences, clusters));
-    let ci95 = interval_within([-1.0, 1.0], mean, (variance, m));
-    Difference::new(mean, ci95, variance.sqrt(), m.saturating_sub(1))
+    if mean == 0.0 || m < 2 || variance > ROUNDING.powi(2) {
+        let ci95 = interval_within([-1.0, 1.0], mean, (variance, m));
+        return Difference::new(mean, ci95, variance.sqrt(), m.saturating_sub(1));
+    }
+    let t = quantile_975(m - 1);
+    let ci95 = wilson(f64::midpoint(mean, 1.0), differences.len() as f64, t).map(|bound| 2.0 * bound - 1.0);
+    let towards_zero = if mean > 0.0 { mean - ci95[0] } else { ci95[1] - mean };
+    Difference::new(mean, ci95, towards_zero / t, m - 1)
 }
 
 /// A difference of two measurements with its uncertainty.
@@ -252,6 +263,9 @@ mod tests {
         let interval = clustered_mean_interval(&[0.6, 0.6, 0.3, 0.25, 0.25], &[0, 0, 0, 1, 2]);
         check(interval, [0.4 - 0.387239, 0.4 + 0.387239], 1e-5);
         assert_eq!(clustered_mean_interval(&[0.5, 0.7], &[4, 4]), [0.0, 1.0]);
+        let all = [0.0, 0.0, 0.0, 0.0, 0.0];
+        let of_rate = clustered_rate_interval(&[false; 5], &[0, 0, 0, 1, 2]);
+        assert_eq!(clustered_mean_interval(&all, &[0, 0, 0, 1, 2]), of_rate, "without variance as a rate");
         assert_eq!(clustered_mean_interval(&[0.0, 1.0], &[4, 5]), [0.0, 1.0], "cut at the range of scores");
     }
 
@@ -266,6 +280,11 @@ mod tests {
         assert!((found.p - (1.0 - t / (2.0 + t * t).sqrt())).abs() < 1e-12, "{}", found.p);
         let equal = clustered_difference(&[1.0, 0.0], &[1.0, 0.0], &[1, 2]);
         assert_eq!((equal.ci95, equal.p), ([0.0, 0.0], 1.0));
+        // One better on each of two goals, t(1) = 12.706: Wilson's interval of 2 of 2 is [.0122, 1], that of the difference
+        // [−.976, 1]: t = 1/(1.976/12.706) = 6.43, p = .098.
+        let always = clustered_difference(&[0.0, 0.0], &[1.0, 1.0], &[1, 2]);
+        check(always.ci95, [-0.975527, 1.0], 1e-5);
+        assert!((always.p - 0.098).abs() < 1e-3, "{}", always.p);
         let single = clustered_difference(&[0.0, 0.0], &[1.0, 1.0], &[1, 1]);
         assert_eq!((single.ci95, single.p), ([-1.0, 1.0], 1.0));
     }

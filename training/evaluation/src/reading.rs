@@ -151,7 +151,7 @@ mod tests {
         let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
         let shop = Arc::new(Shop::new(catalog, goals).unwrap());
-        let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+        let at = EpisodeCoordinates::of_goal;
         let goals = shop.goals().goals().iter().take(60);
         let tasks: Vec<Task> = goals.map(|goal| Task::new(shop.clone(), at(goal.id))).collect();
         let mut expert = ExpertPolicy::browsing(10, habits, Seed(0));

@@ -105,7 +105,7 @@ impl ByProduct {
     fn of(is_success: &[bool], products: &[ShopProduct]) -> Self {
         let values: Vec<f64> = is_success.iter().map(|success| f64::from(u8::from(*success))).collect();
         let (rates, _) = product_means(&values, products);
-        Self { success_rate: mean(&rates), success_ci95: product_rate_interval(&rates) }
+        Self { success_rate: mean(&rates), success_ci95: product_rate_interval(&rates, values.len()) }
     }
 }
 
@@ -331,6 +331,6 @@ mod tests {
         let products = [1, 1, 1, 2].map(|product| ShopProduct { shop: 0, product: ProductIdx(product) });
         let of = ByProduct::of(&[true, true, false, false], &products);
         assert!((of.success_rate - 1.0 / 3.0).abs() < 1e-12, "the mean of 2/3 and 0, not 1/2");
-        assert_eq!(of.success_ci95, product_rate_interval(&[2.0 / 3.0, 0.0]));
+        assert_eq!(of.success_ci95, product_rate_interval(&[2.0 / 3.0, 0.0], 4));
     }
 }

@@ -53,7 +53,7 @@ pub enum TrainingError {
         problem: String,
     },
     /// A folder that already holds something, given as a new run's folder.
-    #[error("`{0}` already holds files; choose another folder, or resume the run in it")]
+    #[error("`{0}` already holds files")]
     RunFolderNotEmpty(PathBuf),
     /// The folder of a run that another process works on.
     #[error("cannot train in `{0}`: another process trains in it; wait for its end, or stop it")]
@@ -143,7 +143,7 @@ pub enum TrainingError {
         too_long: usize,
     },
     /// The run was stopped on request, after writing a checkpoint.
-    #[error("interrupted after step {step} of the run in `{}`; resume it to continue", run.display())]
+    #[error("interrupted after step {step} of the run in `{}`", run.display())]
     Interrupted {
         /// Optimizer steps taken.
         step: u64,

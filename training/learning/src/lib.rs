@@ -40,7 +40,7 @@ mod estimate;
 pub mod sweep;
 
 pub use crate::data::held_out::HeldOutGoal;
-pub use crate::data::single_steps::Steps;
+pub use crate::data::single_steps::StepSampler;
 pub use crate::data::task_set::{TaskId, TaskSet};
 pub use crate::error::{Result, TrainingError};
 pub use crate::estimate::{Backend, MemoryEstimate, MemoryNeed, estimate_memory};

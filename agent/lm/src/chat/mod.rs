@@ -5,6 +5,8 @@
 
 mod message;
 mod template;
+mod turn_markers;
 
 pub use self::message::{Message, Role, ToolCall};
 pub use self::template::{ChatTemplate, TemplateInput};
+pub use self::turn_markers::TurnMarkers;

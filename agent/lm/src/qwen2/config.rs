@@ -167,17 +167,22 @@ impl Qwen2Config {
             return refuse(format!("`hidden_act` is `{}`, only `silu` is known", self.hidden_act));
         }
         let heads = self.heads();
-        for (name, size) in [
-            ("vocab_size", self.vocab_size),
-            ("hidden_size", self.hidden_size),
-            ("intermediate_size", self.intermediate_size),
-            ("num_hidden_layers", self.num_hidden_layers),
-            ("num_attention_heads", self.num_attention_heads),
-            ("num_key_value_heads", heads.n_kv_heads),
-            ("max_position_embeddings", self.max_position_embeddings),
+        // Several times what the largest models have, and small enough for the products of two of them.
+        for (name, size, limit) in [
+            ("vocab_size", self.vocab_size, 1 << 24),
+            ("hidden_size", self.hidden_size, 1 << 20),
+            ("intermediate_size", self.intermediate_size, 1 << 22),
+            ("num_hidden_layers", self.num_hidden_layers, 1 << 12),
+            ("num_attention_heads", self.num_attention_heads, 1 << 16),
+            ("num_key_value_heads", heads.n_kv_heads, 1 << 16),
+            ("max_position_embeddings", self.max_position_embeddings, 1 << 22),
+            ("head_dim", heads.head_dim, 1 << 16),
         ] {
             if size == 0 {
                 return refuse(format!("`{name}` is zero"));
+            }
+            if size > limit {
+                return refuse(format!("`{name}` is {size}, at most {limit} is supported"));
             }
         }
         if self.head_dim.is_none() && !self.hidden_size.is_multiple_of(self.num_attention_heads) {

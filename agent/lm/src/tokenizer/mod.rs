@@ -282,19 +282,6 @@ impl BpeTokenizer {
         self.special_texts.iter().any(|special| text.contains(special.as_str()))
     }
 
-    /// `text` with a space after the first character of each special token that it spells out, so that
-    /// [`encode`](Self::encode) yields none. Tokens of a single character are kept.
-    pub fn without_specials(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for special in self.special_texts.iter().filter(|special| special.chars().count() > 1) {
-            if text.contains(special.as_str()) {
-                let (first, rest) = special.split_at(special.chars().next().map_or(0, char::len_utf8));
-                text = text.replace(special.as_str(), &format!("{first} {rest}"));
-            }
-        }
-        text
-    }
-
     /// One more than the highest id.
     pub fn vocab_size(&self) -> usize {
         self.n_ids
@@ -302,8 +289,10 @@ impl BpeTokenizer {
 
     fn new(mut trusted: Tokenizer) -> Result<Self, LmError> {
         check_byte_level(&trusted)?;
-        // A post-processor of the file would add tokens to prompts.
+        // These settings of the file would add tokens to prompts, or cut them.
         trusted.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
+        trusted.with_padding(None);
+        trusted.with_truncation(None).map_err(failed)?;
         let mut special_ids: Vec<u32> = trusted.get_added_tokens_decoder().keys().copied().collect();
         special_ids.sort_unstable();
         let specials = special_ids.iter().filter_map(|id| trusted.id_to_token(*id));
@@ -342,8 +331,8 @@ fn untrained(is_quoted: bool) -> tokenizers::Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-/// Fails unless the model is BPE and the decoder only joins bytes and replaces text. Other decoders work
-/// token by token, can fail, and represent spaces differently.
+/// Fails unless the model is BPE without dropout, which makes encoding random, and the decoder only joins bytes and
+/// replaces text. Other decoders work token by token, can fail, and represent spaces differently.
 fn check_byte_level(tokenizer: &Tokenizer) -> Result<(), LmError> {
     let is_known = |decoder: &DecoderWrapper| {
         matches!(decoder, DecoderWrapper::ByteLevel(_) | DecoderWrapper::Replace(_))
@@ -353,10 +342,15 @@ fn check_byte_level(tokenizer: &Tokenizer) -> Result<(), LmError> {
         Some(decoder) => is_known(decoder),
         None => false,
     };
-    if is_byte_level && matches!(tokenizer.get_model(), ModelWrapper::BPE(_)) {
-        return Ok(());
+    match tokenizer.get_model() {
+        ModelWrapper::BPE(model) if is_byte_level => match model.dropout {
+            None | Some(0.0) => Ok(()),
+            Some(dropout) => Err(LmError::Tokenizer(format!(
+                "the dropout of {dropout} would encode a text in another way each time; set `model.dropout` to null"
+            ))),
+        },
+        _ => Err(LmError::Tokenizer("only byte-level BPE is supported, as in the Qwen family".into())),
     }
-    Err(LmError::Tokenizer("only byte-level BPE is supported, as in the Qwen family".into()))
 }
 
 fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, LmError> {

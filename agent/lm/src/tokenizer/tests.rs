@@ -195,6 +195,24 @@ fn a_saved_tokenizer_is_loaded_unchanged() {
 }
 
 #[test]
+fn truncation_and_padding_of_a_file_are_not_applied() {
+    let tokenizer = small_tokenizer();
+    let mut json: serde_json::Value = serde_json::from_str(&tokenizer.to_json()).unwrap();
+    json["truncation"] =
+        serde_json::json!({ "direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0 });
+    json["padding"] = serde_json::json!({
+        "strategy": { "Fixed": 500 }, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0,
+        "pad_type_id": 0, "pad_token": "<|endoftext|>",
+    });
+    let loaded = BpeTokenizer::from_json(&json.to_string()).unwrap();
+    assert_eq!(loaded.encode(PAGES[0]).unwrap(), tokenizer.encode(PAGES[0]).unwrap());
+
+    json["model"]["dropout"] = serde_json::json!(0.1);
+    let error = BpeTokenizer::from_json(&json.to_string()).unwrap_err().to_string();
+    assert!(error.contains("dropout of 0.1"), "{error}");
+}
+
+#[test]
 fn invalid_tokenizers_are_refused() {
     let message = |result: Result<BpeTokenizer, LmError>| result.unwrap_err().to_string();
     assert_eq!(

@@ -11,7 +11,7 @@ use crate::prompt_format::{History, PromptFormat};
 
 /// A file format for chats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum ChatFileFormat {
     /// OpenAI's messages.
     Messages,
     /// ShareGPT's conversations.
@@ -20,7 +20,7 @@ pub enum Format {
     Agenttraj,
 }
 
-impl Format {
+impl ChatFileFormat {
     /// The format's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for ChatFileFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use webshop_env::{Action, Session, Shop};
 use webshop_lm::chat::Message;
 
-use crate::convert::chat::{Chat, ChatMeta, Format, Outcome};
+use crate::convert::chat::{Chat, ChatFileFormat, ChatMeta, Outcome};
 use crate::convert::line;
 use crate::episode::read::read_episode;
 use crate::episode::{Episode, EpisodeExt, Turn};
@@ -20,7 +20,7 @@ use crate::prompt_format::{Conversation, History, PromptFormat};
 #[derive(Clone, Debug)]
 pub struct Exporter {
     shop: Arc<Shop>,
-    format: Format,
+    format: ChatFileFormat,
     prompt_format: Option<PromptFormat>,
 }
 
@@ -35,7 +35,7 @@ pub enum Exported {
 
 impl Exporter {
     /// Exports episodes of `shop`, each in its own prompt format if `prompt_format` is `None`.
-    pub fn new(shop: Arc<Shop>, format: Format, prompt_format: Option<PromptFormat>) -> Self {
+    pub fn new(shop: Arc<Shop>, format: ChatFileFormat, prompt_format: Option<PromptFormat>) -> Self {
         Self { shop, format, prompt_format }
     }
 

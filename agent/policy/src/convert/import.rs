@@ -7,9 +7,9 @@ use webshop_env::Shop;
 use webshop_lm::chat::Message;
 use webshop_products::GoalId;
 
-use crate::convert::chat::{ChatMeta, Format};
+use crate::convert::chat::{ChatFileFormat, ChatMeta};
 use crate::convert::line::{self, Line};
-use crate::episode::{Episode, EpisodeCoordinates, PromptStamp};
+use crate::episode::{Episode, EpisodeCoordinates, PromptProvenance};
 use crate::error::AgentError;
 use crate::policies::policy::Decision;
 use crate::prompt_format::{Conversation, History, PromptFormat};
@@ -35,7 +35,7 @@ const MAX_CHARS: usize = 160;
 #[derive(Debug)]
 pub struct Importer {
     shop: Arc<Shop>,
-    format: Format,
+    format: ChatFileFormat,
     prompt_format: Option<PromptFormat>,
     max_steps: Option<u32>,
     /// The episode that a later line may continue.
@@ -63,7 +63,7 @@ impl Importer {
     /// `agenttraj`; and the step limit from the line, or 15.
     pub fn new(
         shop: Arc<Shop>,
-        format: Format,
+        format: ChatFileFormat,
         prompt_format: Option<PromptFormat>,
         max_steps: Option<u32>,
     ) -> Self {
@@ -79,7 +79,7 @@ impl Importer {
     pub fn import(&mut self, text: &str, line: usize) -> Result<Option<Episode>, AgentError> {
         let refuse = |reason: String| AgentError::Line { line, reason };
         let chat = line::read(text).map_err(|reason| refuse(format!("not a chat: {reason}")))?;
-        let default = (self.format == Format::Agenttraj).then_some(PromptFormat::AgentgymReact);
+        let default = (self.format == ChatFileFormat::Agenttraj).then_some(PromptFormat::AgentgymReact);
         let Some(prompt_format) = self.prompt_format.or(chat.meta.prompt_format).or(default) else {
             return Err(refuse("the line has no `prompt_format`; choose one".into()));
         };
@@ -157,9 +157,9 @@ impl Importer {
         let n_imported = self.n_imported.entry(goal).or_default();
         let sample = meta.sample.unwrap_or(*n_imported);
         *n_imported += 1;
-        let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal, sample };
+        let coordinates = EpisodeCoordinates { sample, ..EpisodeCoordinates::of_goal(goal) };
         let max_steps = self.max_steps.or(meta.max_steps).unwrap_or(MAX_STEPS);
-        let prompt = PromptStamp {
+        let prompt = PromptProvenance {
             prompt_format,
             version: meta.prompt_version.unwrap_or_else(|| IMPORTED.into()),
             model: meta.model,

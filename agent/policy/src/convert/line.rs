@@ -9,18 +9,18 @@ use webshop_env::ENVIRONMENT_ID;
 use webshop_lm::chat::{Message, Role, ToolCall};
 use webshop_products::{GoalId, line_problem};
 
-use crate::convert::chat::{Chat, ChatMeta, Format, Outcome};
+use crate::convert::chat::{Chat, ChatFileFormat, ChatMeta, Outcome};
 use crate::prompt_format::PromptFormat;
 
 /// The prefix of the names of episodes.
 const NAME: &str = "webshop_";
 
 /// The line of a chat.
-pub(super) fn write(format: Format, chat: &Chat) -> Value {
+pub(super) fn write(format: ChatFileFormat, chat: &Chat) -> Value {
     match format {
-        Format::Messages => messages(chat),
-        Format::Sharegpt => sharegpt(chat),
-        Format::Agenttraj => agenttraj(chat),
+        ChatFileFormat::Messages => messages(chat),
+        ChatFileFormat::Sharegpt => sharegpt(chat),
+        ChatFileFormat::Agenttraj => agenttraj(chat),
     }
 }
 
@@ -156,9 +156,22 @@ struct RawMessage {
     #[serde(alias = "from")]
     role: String,
     #[serde(alias = "value")]
-    content: Option<String>,
-    #[serde(default)]
-    tool_calls: Vec<RawCall>,
+    content: Option<Content>,
+    tool_calls: Option<Vec<RawCall>>,
+}
+
+/// The content of a message: a text, or OpenAI's list of parts.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a text, or a list of parts of the type `text`")]
+enum Content {
+    Text(String),
+    Parts(Vec<TextPart>),
+}
+
+/// A part of the type `text`; no other has this field.
+#[derive(Deserialize)]
+struct TextPart {
+    text: String,
 }
 
 #[derive(Deserialize)]
@@ -184,7 +197,7 @@ pub(super) fn read(text: &str) -> Result<Line, String> {
     let mut turns = Vec::new();
     for message in messages {
         match message.role.as_str() {
-            "user" | "human" | "tool" | "observation" => shown = Some(message.content.unwrap_or_default()),
+            "user" | "human" | "tool" | "observation" => shown = Some(message.text()),
             "assistant" | "gpt" => {
                 let shown = shown.take().ok_or("a completion without a message before it")?;
                 turns.push((shown, message.into_completion()?));
@@ -197,6 +210,15 @@ pub(super) fn read(text: &str) -> Result<Line, String> {
 }
 
 impl RawMessage {
+    /// Its text; empty without one.
+    fn text(&self) -> String {
+        match &self.content {
+            None => String::new(),
+            Some(Content::Text(text)) => text.clone(),
+            Some(Content::Parts(parts)) => parts.iter().map(|part| part.text.as_str()).collect(),
+        }
+    }
+
     fn into_completion(self) -> Result<Message, String> {
         let call = |RawCall { id, function }: RawCall| {
             let arguments = match function.arguments {
@@ -208,8 +230,9 @@ impl RawMessage {
             };
             Ok(ToolCall { id, name: function.name, arguments })
         };
-        let tool_calls = self.tool_calls.into_iter().map(call).collect::<Result<_, _>>()?;
-        Ok(Message { tool_calls, ..Message::text(Role::Assistant, self.content.unwrap_or_default()) })
+        let text = self.text();
+        let tool_calls = self.tool_calls.into_iter().flatten().map(call).collect::<Result<_, _>>()?;
+        Ok(Message { tool_calls, ..Message::text(Role::Assistant, text) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Conversion between recorded episodes and chats in the formats of other trainers.
 //!
-//! An [`Exporter`] replays recorded episodes and writes them as lines of a [`Format`]. An [`Importer`] reads
+//! An [`Exporter`] replays recorded episodes and writes them as lines of a [`ChatFileFormat`]. An [`Importer`] reads
 //! such lines, takes their actions in the shop, and returns episodes. Lines whose pages or rewards differ
 //! from the shop's are errors.
 //!
@@ -18,7 +18,7 @@ mod export;
 mod import;
 mod line;
 
-pub use self::chat::Format;
+pub use self::chat::ChatFileFormat;
 pub use self::export::{Exported, Exporter};
 pub use self::import::Importer;
 pub(crate) use self::line::turns;

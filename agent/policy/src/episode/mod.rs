@@ -44,6 +44,11 @@ pub struct EpisodeCoordinates {
 }
 
 impl EpisodeCoordinates {
+    /// The first sample for `goal`, at step 0 in the shop 0.
+    pub fn of_goal(goal: GoalId) -> Self {
+        Self { step: 0, shop: 0, goal, sample: 0 }
+    }
+
     /// The same coordinates with another `sample`.
     pub fn with_sample(self, sample: u64) -> Self {
         Self { sample, ..self }
@@ -52,7 +57,7 @@ impl EpisodeCoordinates {
 
 /// How prompts are rendered and completions sampled.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PromptStamp {
+pub struct PromptProvenance {
     /// The prompt format.
     pub prompt_format: PromptFormat,
     /// The version of the format, and a digest of the chat template if there is one.
@@ -63,8 +68,8 @@ pub struct PromptStamp {
     pub sampling: Option<Sampling>,
 }
 
-impl PromptStamp {
-    /// A stamp without a model.
+impl PromptProvenance {
+    /// The provenance without a model.
     pub fn new(prompt_format: PromptFormat, version: impl Into<Arc<str>>) -> Self {
         Self { prompt_format, version: version.into(), model: None, sampling: None }
     }
@@ -148,7 +153,7 @@ pub struct EpisodeMeta {
     pub model: Option<Arc<str>>,
     /// The prompt format; `None` for policies without prompts.
     pub prompt_format: Option<PromptFormat>,
-    /// The version of the prompt format; see [`PromptStamp::version`].
+    /// The version of the prompt format; see [`PromptProvenance::version`].
     pub prompt_version: Option<Arc<str>>,
     /// How completions are sampled.
     pub sampling: Option<Sampling>,
@@ -163,7 +168,7 @@ impl EpisodeMeta {
         shop: &Shop,
         coordinates: EpisodeCoordinates,
         policy: impl Into<Arc<str>>,
-        prompt: Option<PromptStamp>,
+        prompt: Option<PromptProvenance>,
     ) -> Self {
         let (model, sampling) =
             prompt.as_ref().map_or((None, None), |prompt| (prompt.model.clone(), prompt.sampling));

@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn episodes(shop: &Arc<Shop>) -> Vec<Episode> {
-        let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(goal), sample: 0 };
+        let at = |goal| EpisodeCoordinates::of_goal(GoalId(goal));
         let tasks: Vec<Task> = (0..12).map(|goal| Task::new(shop.clone(), at(goal))).collect();
         play(&tasks, 9)
     }

@@ -160,7 +160,7 @@ impl<'a> Browser<'a> {
             let limit = self.limit();
             let is_last = |last| self.n_opened_before >= limit.n_products || self.n_actions() > last;
             let is_last = limit.last_after.is_some_and(is_last);
-            self.judge(page, is_last, rng);
+            self.buy_or_go_back(page, is_last, rng);
         }
         while !self.is_bought() {
             let listed = match self.page() {
@@ -169,7 +169,7 @@ impl<'a> Browser<'a> {
             };
             let Some(listed) = listed else { return false };
             let limit = self.limit();
-            if !self.open(&listed, limit, rng) {
+            if !self.open_until_bought(&listed, limit, rng) {
                 if limit.last_after.is_some() {
                     return false;
                 }
@@ -214,7 +214,7 @@ impl<'a> Browser<'a> {
 
     /// Opens products until one is bought, and whether one was. Products that were opened before are left out, unless
     /// there are no others.
-    fn open(&mut self, results: &ResultsPage, limit: OpenLimit, rng: &mut impl Rng) -> bool {
+    fn open_until_bought(&mut self, results: &ResultsPage, limit: OpenLimit, rng: &mut impl Rng) -> bool {
         let shown = results.items.iter().take(self.expert.results_shown);
         let (mut items, again): (Vec<&ResultItem>, Vec<&ResultItem>) =
             shown.partition(|item| !self.opened.contains(&item.product));
@@ -232,7 +232,7 @@ impl<'a> Browser<'a> {
             self.click(item.id.as_str().to_lowercase());
             self.opened.insert(item.product);
             let Page::Item(page) = self.page() else { return false };
-            if self.judge(page, is_last, rng) || is_last {
+            if self.buy_or_go_back(page, is_last, rng) || is_last {
                 break;
             }
         }
@@ -264,7 +264,7 @@ impl<'a> Browser<'a> {
 
     /// Buys the product of `page`, the open one, or goes back to the results and returns false. The last one is bought in
     /// any case.
-    fn judge(&mut self, page: ItemPage, is_last: bool, rng: &mut impl Rng) -> bool {
+    fn buy_or_go_back(&mut self, page: ItemPage, is_last: bool, rng: &mut impl Rng) -> bool {
         let habits = self.expert.habits;
         let note = ItemNote::of(&page, &self.instruction, habits);
         if !note.is_fitting && !is_last {

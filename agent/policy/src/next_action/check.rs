@@ -1,6 +1,6 @@
 //! Validation of example files of other programs.
 //!
-//! A [`Checker`] takes the lines of a file in order and returns the [`Problem`]s of each: missing, unknown or
+//! A [`ExampleValidator`] takes the lines of a file in order and returns the [`ExampleProblem`]s of each: missing, unknown or
 //! mistyped fields; an action that its type does not allow or its page does not offer; a duplicate id; a goal
 //! in two splits; and a context whose length does not fit `step`. A context is complete if its first page has
 //! an input field; others may be shortened but not too long. Sessions without a goal number are identified by
@@ -38,14 +38,14 @@ const SPLITS: [&str; 3] = ["train", "validation", "test"];
 
 /// A problem of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ExampleProblem {
     /// The field; `line` for the line as a whole.
     pub field: String,
     /// The problem.
     pub problem: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ExampleProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.problem)
     }
@@ -53,7 +53,7 @@ impl fmt::Display for Problem {
 
 /// Validates the lines of a file in order.
 #[derive(Clone, Debug, Default)]
-pub struct Checker {
+pub struct ExampleValidator {
     /// The line of each id.
     ids: BTreeMap<String, usize>,
     /// The split of each goal, and the first line with it.
@@ -63,9 +63,9 @@ pub struct Checker {
     n_without_rationale: usize,
 }
 
-impl Checker {
+impl ExampleValidator {
     /// The problems of line `line`, whose content is `text`; none if the line is blank or a valid example.
-    pub fn check(&mut self, line: usize, text: &str) -> Vec<Problem> {
+    pub fn check(&mut self, line: usize, text: &str) -> Vec<ExampleProblem> {
         if text.trim().is_empty() {
             return Vec::new();
         }
@@ -88,7 +88,7 @@ impl Checker {
         self.n_without_rationale
     }
 
-    fn check_object(&mut self, line: usize, object: &Map<String, Value>) -> Vec<Problem> {
+    fn check_object(&mut self, line: usize, object: &Map<String, Value>) -> Vec<ExampleProblem> {
         let mut fields = Fields { object, problems: Vec::new() };
         fields.check_names();
         let id: Option<String> = fields.read("id");
@@ -145,7 +145,7 @@ impl Checker {
 /// The fields of a line, and their problems.
 struct Fields<'a> {
     object: &'a Map<String, Value>,
-    problems: Vec<Problem>,
+    problems: Vec<ExampleProblem>,
 }
 
 impl Fields<'_> {
@@ -202,13 +202,13 @@ impl Fields<'_> {
 }
 
 /// The problem of a context of step `step`.
-fn misplaced(step: usize, context: &[TakenStep]) -> Option<Problem> {
+fn misplaced(step: usize, context: &[TakenStep]) -> Option<ExampleProblem> {
     let n = context.len();
     let is_whole = context.first().is_some_and(|first| has_field(&first.page));
     let is_wrong = n > step || (is_whole && n < step);
     is_wrong.then(|| problem("step", format!("{step}, but `context` has {n} steps")))
 }
 
-fn problem(field: impl Into<String>, problem: impl Into<String>) -> Problem {
-    Problem { field: field.into(), problem: problem.into() }
+fn problem(field: impl Into<String>, problem: impl Into<String>) -> ExampleProblem {
+    ExampleProblem { field: field.into(), problem: problem.into() }
 }

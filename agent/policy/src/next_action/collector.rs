@@ -15,8 +15,8 @@ use crate::episode::{Episode, EpisodeCoordinates, EpisodeExt};
 use crate::error::AgentError;
 use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::next_action::example::{Example, ExampleSource};
-use crate::next_action::from_episodes::{ExampleOptions, examples_of, session_of, split_of};
-use crate::next_action::human::Recordings;
+use crate::next_action::from_episodes::{ExampleOptions, examples_of, session_of};
+use crate::next_action::human::SessionReader;
 use crate::next_action::mapping::BuyNowAs;
 use crate::next_action::mix::{n_terminate_examples, n_terminate_examples_of_paper, terminate_examples};
 use crate::policies::oracle::OraclePolicy;
@@ -104,7 +104,7 @@ impl<'a> ExampleCollector<'a> {
             };
             let steps: Vec<(String, Action)> =
                 turns.into_iter().map(|turn| (turn.thought, turn.action)).collect();
-            let split = split_of(self.shop.goals(), goal).to_string();
+            let split = self.shop.goals().split_of(goal).to_string();
             let options = self.example_options(ExampleSource::Demonstration, &split);
             self.add(examples_of(self.shop, goal, &steps, options));
         }
@@ -115,7 +115,7 @@ impl<'a> ExampleCollector<'a> {
     /// # Errors
     /// Those of the rollout.
     pub fn add_oracle_episodes(&mut self, goals: &[GoalId]) -> Result<(), AgentError> {
-        let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+        let coordinates = EpisodeCoordinates::of_goal;
         let tasks: Vec<Task> =
             goals.iter().map(|&goal| Task::new(self.shop.clone(), coordinates(goal))).collect();
         for episode in rollout(&mut OraclePolicy, &tasks, ORACLE_ROLLOUT, &mut |_, _| ())? {
@@ -139,9 +139,9 @@ impl<'a> ExampleCollector<'a> {
     /// `name`. Stops when the collection is full.
     ///
     /// # Errors
-    /// As [`Recordings::read`].
+    /// As [`SessionReader::read`].
     pub fn add_human_sessions(&mut self, path: &str, name: &str, text: &str) -> Result<(), AgentError> {
-        let recordings = Recordings::new(self.shop, self.options.buy_now_as);
+        let recordings = SessionReader::new(self.shop, self.options.buy_now_as);
         for session in recordings.read(name, text)? {
             if self.is_full() {
                 break;
@@ -193,7 +193,7 @@ impl<'a> ExampleCollector<'a> {
     }
 
     fn add_episode(&mut self, episode: &Episode, source: ExampleSource, place: String) {
-        let split = split_of(self.shop.goals(), episode.goal).to_string();
+        let split = self.shop.goals().split_of(episode.goal).to_string();
         if !episode.is_success() {
             self.skip("the reward is below 1", place);
         } else if !self.includes(&split) {

@@ -7,7 +7,7 @@
 
 use rand::Rng;
 use webshop_env::{Action, Session, Shop};
-use webshop_products::{GoalId, GoalSet, Split};
+use webshop_products::GoalId;
 
 use crate::episode::Episode;
 use crate::expert::two_habits::required_words;
@@ -136,17 +136,10 @@ pub fn draw_terminate_example(
     buy_now_as: BuyNowAs,
     rng: &mut impl Rng,
 ) -> Option<Example> {
-    let split = split_of(shop.goals(), goal);
+    let split = shop.goals().split_of(goal);
     let others = shop.goals().split(split);
     let other = others[rng.random_range(0..others.len() as u64) as usize];
     let split = split.to_string();
     let options = ExampleOptions { source: ExampleSource::Terminate, split: &split, buy_now_as };
     terminate_example(shop, goal, other, options)
-}
-
-/// The split of a goal: of several the first of train, validation and test; `all` if none.
-pub fn split_of(goals: &GoalSet, goal: GoalId) -> Split {
-    let parts = [Split::Train, Split::Validation, Split::Test];
-    let contains = |split: &Split| goals.split(*split).binary_search(&goal).is_ok();
-    parts.into_iter().find(contains).unwrap_or(Split::All)
 }

@@ -9,8 +9,8 @@
 //! or not. [`WrittenAction::in_shop`] maps it to the shop's action, [`NextAction::of`] maps back.
 //!
 //! An [`Example`] is one recorded step with the steps before it. Examples come from replayed episodes
-//! ([`examples_of`]), from [`Recordings`] of people, and from pages on which `terminate` is right
-//! ([`terminate_example`]). A [`Checker`] validates examples of other programs, and [`ExampleCounts`] counts
+//! ([`examples_of`]), from [`SessionReader`] of people, and from pages on which `terminate` is right
+//! ([`terminate_example`]). A [`ExampleValidator`] validates examples of other programs, and [`ExampleCounts`] counts
 //! them. An [`ExampleCollector`] combines all sources.
 //!
 //! This module renders no prompts and computes no rewards of completions.
@@ -33,15 +33,15 @@ mod session;
 mod tests;
 
 pub use self::action::{ActionType, NextAction, WrittenAction};
-pub use self::check::{Checker, Problem};
+pub use self::check::{ExampleProblem, ExampleValidator};
 pub use self::collector::{CollectionOptions, ExampleCollector, TerminateShare};
 pub use self::counts::ExampleCounts;
 pub use self::example::{Example, ExampleSource, TERMINATE_RATIONALE, TakenStep, rationale_of};
 pub use self::from_episodes::{
-    ExampleOptions, MIN_REWARD, draw_terminate_example, examples_of, replay_session, session_of, split_of,
+    ExampleOptions, MIN_REWARD, draw_terminate_example, examples_of, replay_session, session_of,
     terminate_example,
 };
-pub use self::human::{Recordings, Skip, SkipReason};
+pub use self::human::{SessionReader, Skip, SkipReason};
 pub use self::mapping::{BuyNowAs, MappedAction, MappingError, SEARCH_INPUT};
 pub use self::mix::{
     PAPER_MIX, n_terminate_examples, n_terminate_examples_of_paper, paper_mix, terminate_examples,

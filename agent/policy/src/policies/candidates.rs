@@ -276,12 +276,12 @@ impl Policy for CandidatePolicy {
         if self.details.is_empty() { "named-pairs" } else { "named-features" }
     }
 
-    fn begin(&mut self, n_lanes: usize) -> Result<(), AgentError> {
+    fn begin_rollout(&mut self, n_lanes: usize) -> Result<(), AgentError> {
         self.lanes = vec![Memory::default(); n_lanes];
         Ok(())
     }
 
-    fn enter(&mut self, lane: usize) {
+    fn begin_episode(&mut self, lane: usize) {
         self.lanes[lane] = Memory::default();
     }
 

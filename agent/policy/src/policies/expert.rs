@@ -95,12 +95,12 @@ impl Policy for ExpertPolicy {
         }
     }
 
-    fn begin(&mut self, n_lanes: usize) -> Result<(), AgentError> {
+    fn begin_rollout(&mut self, n_lanes: usize) -> Result<(), AgentError> {
         self.lanes = vec![None; n_lanes];
         Ok(())
     }
 
-    fn enter(&mut self, lane: usize) {
+    fn begin_episode(&mut self, lane: usize) {
         self.lanes[lane] = None;
     }
 

@@ -6,7 +6,7 @@
 
 use webshop_env::{Action, AvailableActions, Compat, ForeignPage, NodeKind, NoopReason, Page, Session, Shop};
 
-use crate::episode::{EpisodeCoordinates, ModelTurn, PromptStamp, Turn, TurnTokens};
+use crate::episode::{EpisodeCoordinates, ModelTurn, PromptProvenance, Turn, TurnTokens};
 use crate::error::AgentError;
 use crate::prompt_format::ParsedCompletion;
 
@@ -154,14 +154,14 @@ pub trait Policy {
     ///
     /// # Errors
     /// If the policy cannot run on so many lanes.
-    fn begin(&mut self, _n_lanes: usize) -> Result<(), AgentError> {
+    fn begin_rollout(&mut self, _n_lanes: usize) -> Result<(), AgentError> {
         Ok(())
     }
 
     /// Called before the first action of each episode. A policy with a memory clears that of the lane.
-    fn enter(&mut self, _lane: usize) {}
+    fn begin_episode(&mut self, _lane: usize) {}
 
-    /// Called after [`Policy::enter`] for each turn of the [`EpisodePrefix`](crate::EpisodePrefix) that the
+    /// Called after [`Policy::begin_episode`] for each turn of the [`EpisodePrefix`](crate::EpisodePrefix) that the
     /// episode continues, in order, with the view before the turn. A policy with a memory adds the turn to it
     /// as if it had taken it.
     ///
@@ -178,7 +178,7 @@ pub trait Policy {
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Decision>, AgentError>;
 
     /// How prompts are rendered and completions sampled; `None` for policies without prompts.
-    fn prompt(&self) -> Option<PromptStamp> {
+    fn prompt(&self) -> Option<PromptProvenance> {
         None
     }
 }

@@ -45,7 +45,7 @@ fn chosen(policy: impl PagePolicy, clickables: &[&str], product: Option<&str>) -
         products: product.into_iter().map(str::to_owned).collect(),
         rules: Compat::Repaired,
     };
-    let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+    let at = EpisodeCoordinates::of_goal(GoalId(0));
     policy.choose(&page, at, 0).to_string()
 }
 
@@ -70,7 +70,7 @@ fn at_web_sites_the_random_policy_searches_for_words_of_the_instruction() {
 #[test]
 fn forks_differ_only_by_their_sample() {
     let mut env = ShopEnv::new(shop(), EnvConfig::default());
-    let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+    let at = EpisodeCoordinates::of_goal(GoalId(0));
     env.step(&Action::Search("lamp".into()));
     let mut forks = env.fork(3).into_iter();
     let mut episode = |sample| random_actions(&mut forks.next().unwrap(), at.with_sample(sample));

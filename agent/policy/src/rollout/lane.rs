@@ -2,7 +2,7 @@
 
 use webshop_env::{NoopReason, ShopEnv, Step};
 
-use crate::episode::{Episode, EpisodeMeta, ModelTurn, PromptStamp};
+use crate::episode::{Episode, EpisodeMeta, ModelTurn, PromptProvenance};
 use crate::policies::policy::{Decision, LaneView};
 use crate::rollout::task::Task;
 
@@ -22,7 +22,7 @@ impl Recorder {
         task: &Task,
         max_steps: u32,
         policy: &str,
-        prompt: Option<PromptStamp>,
+        prompt: Option<PromptProvenance>,
     ) -> (Recorder, ShopEnv) {
         let mut env = task.env(max_steps);
         let meta = EpisodeMeta::new(&task.shop, task.coordinates, policy, prompt);
@@ -93,7 +93,7 @@ pub struct Lane {
 
 impl Lane {
     /// Starts the episode of `task`, truncated after `max_steps` actions. `policy` and `prompt` are recorded.
-    pub fn new(task: &Task, max_steps: u32, policy: &str, prompt: Option<PromptStamp>) -> Self {
+    pub fn new(task: &Task, max_steps: u32, policy: &str, prompt: Option<PromptProvenance>) -> Self {
         let (recorder, env) = Recorder::start(task, max_steps, policy, prompt);
         Self { recorder, env }
     }

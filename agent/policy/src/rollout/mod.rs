@@ -63,7 +63,7 @@ pub fn rollout_each(
     ended: &mut dyn FnMut(usize, Episode) -> Result<(), AgentError>,
 ) -> Result<(), AgentError> {
     let n_lanes = config.lanes.clamp(1, tasks.len().max(1));
-    policy.begin(n_lanes)?;
+    policy.begin_rollout(n_lanes)?;
     let mut waiting = tasks.iter().enumerate();
     let (mut running, mut envs) = (Vec::with_capacity(n_lanes), Vec::with_capacity(n_lanes));
     for (lane, (place, task)) in waiting.by_ref().take(n_lanes).enumerate() {
@@ -123,7 +123,7 @@ fn start(
     task: &Task,
     max_steps: u32,
 ) -> Result<(Recorder, ShopEnv), AgentError> {
-    policy.enter(lane);
+    policy.begin_episode(lane);
     if let Some(prefix) = &task.prefix {
         for (view, turn) in prefix.views(lane, task.coordinates, max_steps) {
             policy.replay_turn(&view, turn)?;
@@ -197,7 +197,7 @@ mod tests {
         let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
         let shop = Arc::new(Shop::new(catalog, goals).unwrap());
         let goals = shop.goals().goals().iter().take(12);
-        let at = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+        let at = EpisodeCoordinates::of_goal;
         goals.map(|goal| Task::new(shop.clone(), at(goal.id))).collect()
     }
 

@@ -234,10 +234,12 @@ fn wait(first: Duration, n_failed: u32, jitter: &mut ChaCha8Rng) -> Duration {
     half + mean.mul_f64(jitter.random::<f64>())
 }
 
-/// The wait that the server requests in seconds, at most [`MAX_REQUESTED`]. The other form of the header, a date, is ignored.
+/// The wait that the server requests in seconds, at most [`MAX_REQUESTED`]. A wait of 0 and the other form of the header, a
+/// date, are ignored.
 fn requested_wait(response: &Response) -> Option<Duration> {
     let seconds: f64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::try_from_secs_f64(seconds).ok()?.min(MAX_REQUESTED))
+    let wait = Duration::try_from_secs_f64(seconds).ok()?.min(MAX_REQUESTED);
+    Some(wait).filter(|wait| !wait.is_zero())
 }
 
 /// Whether the server runs on this machine, where proxies do not apply.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use webshop_agent::{AgentError, Episode, PromptStamp, Task};
+use webshop_agent::{AgentError, Episode, PromptProvenance, Task};
 
 use crate::error::RemoteError;
 use crate::openai::client::Client;
@@ -43,7 +43,7 @@ impl RemotePolicy {
     }
 
     /// The prompt format and sampling, as recorded with each episode.
-    pub fn prompt(&self) -> PromptStamp {
+    pub fn prompt(&self) -> PromptProvenance {
         self.runner.config.request.prompt()
     }
 

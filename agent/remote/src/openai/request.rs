@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
-use webshop_agent::{PromptFormat, PromptStamp, Sampling};
+use webshop_agent::{PromptFormat, PromptProvenance, Sampling};
 use webshop_lm::chat::Message;
 use webshop_products::{Purpose, Seed};
 
@@ -46,8 +46,8 @@ pub struct Retries {
 
 impl RequestConfig {
     /// The prompt format and sampling, as recorded with each episode.
-    pub(super) fn prompt(&self) -> PromptStamp {
-        PromptStamp {
+    pub(super) fn prompt(&self) -> PromptProvenance {
+        PromptProvenance {
             prompt_format: self.prompt_format,
             version: self.prompt_format.version().into(),
             model: Some(Arc::from(self.model.as_str())),

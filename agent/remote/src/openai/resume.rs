@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use webshop_agent::{
-    AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, PromptFormat, PromptStamp, Sampling,
-    Task, complete_lines, read_episode,
+    AgentError, Episode, EpisodeCoordinates, EpisodeFile, EpisodeMeta, PromptFormat, PromptProvenance,
+    Sampling, Task, complete_lines, read_episode,
 };
 use webshop_env::Shop;
 
@@ -85,7 +85,7 @@ impl Rollout<'_> {
     fn differences(&self, recorded: &Episode) -> Vec<String> {
         let EpisodeMeta { policy, fingerprint, .. } = &recorded.meta;
         let there = &recorded.meta;
-        let PromptStamp { prompt_format, version, model, sampling } = self.policy.prompt();
+        let PromptProvenance { prompt_format, version, model, sampling } = self.policy.prompt();
         let mut differences: Vec<String> = Vec::new();
         let mut compare = |what: &str, recorded: String, now: String| {
             if recorded != now {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use webshop_agent::next_action::Example;
-use webshop_agent::{AgentError, PromptFormat, PromptStamp};
+use webshop_agent::{AgentError, PromptFormat, PromptProvenance};
 
 use crate::error::RemoteError;
 use crate::openai::client::{Client, Failure};
@@ -41,7 +41,7 @@ impl RemoteSingleStepSampler {
     }
 
     /// The prompt format and sampling.
-    pub fn prompt(&self) -> PromptStamp {
+    pub fn prompt(&self) -> PromptProvenance {
         self.shared.config.prompt()
     }
 

@@ -32,7 +32,7 @@ impl SiteSession {
         };
         // The original takes the session's number for that of the goal.
         let goal = GoalId(u32::try_from(session).expect("session numbers fit into 32 bits"));
-        let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+        let coordinates = EpisodeCoordinates::of_goal(goal);
         Ok(SiteSession { coordinates, instruction: instruction.to_owned(), current })
     }
 

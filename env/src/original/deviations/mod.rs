@@ -48,7 +48,7 @@ type Affects = fn(&Both<'_>, &Goal) -> bool;
 const DEVIATIONS: [(&str, &str, Affects); 12] = [
     (
         "reachable reward",
-        "a purchase that meets every requirement has reward 1; in the original, options compared as printed pairs reduce it",
+        "a purchase that meets every requirement has reward 1; in the original, options compared as printed pairs and values that no action selects reduce it",
         |both, goal| {
             both.repaired.best_purchase(goal).breakdown.is_success()
                 && !both.original.best_purchase(goal).breakdown.is_success()

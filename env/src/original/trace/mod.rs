@@ -21,7 +21,7 @@ use crate::shop::Shop;
 use indexmap::IndexMap;
 use serde_json::Number;
 use std::collections::HashMap;
-use webshop_products::{GoalDraw, GoalId, GoalRecord};
+use webshop_products::{GoalDraw, GoalId, GoalRecord, NoSuchGoal};
 use webshop_pycompat::PythonRandom;
 
 /// The number of letters of a drawn session name.
@@ -31,13 +31,13 @@ const NAME_LENGTH: usize = 10;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// The goal does not exist.
-    #[error("goal `{goal_idx}` does not exist: goals are numbered 0 to {}", n_goals - 1)]
-    NoSuchGoal {
-        /// The number of the goal.
-        goal_idx: i64,
-        /// The number of goals.
-        n_goals: usize,
-    },
+    #[error(transparent)]
+    NoSuchGoal(#[from] NoSuchGoal),
+    /// More episodes bring a goal of their own than the shop has appended goals.
+    #[error(
+        "the shop has no goal for the episode's own `goal`; it must be made with the goals of all episodes"
+    )]
+    NoOwnGoal,
     /// The episode names no goal, and there are none to draw from.
     #[error("the episode names no goal, and there are none to draw from")]
     NoGoals,
@@ -125,7 +125,7 @@ impl<'a> Tracer<'a> {
     /// The session name and the goal of an episode: drawn in the original's order, the name before the goal.
     /// Nothing is drawn for a known user.
     fn start(&mut self, script: &ScriptedEpisode) -> Result<(String, GoalId), TraceError> {
-        let own = script.goal.as_ref().map(|_| self.next_own_goal());
+        let own = script.goal.as_ref().map(|_| self.next_own_goal()).transpose()?;
         // A number is name and goal at once, unless the other is given.
         let number = match script.session {
             Some(SessionName::Number(number)) => Some(script.goal_idx.unwrap_or(number)),
@@ -151,9 +151,13 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    fn next_own_goal(&mut self) -> GoalId {
+    fn next_own_goal(&mut self) -> Result<GoalId, TraceError> {
+        let at = self.n_goals + self.n_own_goals_used;
+        if at >= self.shop.goals().goals().len() {
+            return Err(TraceError::NoOwnGoal);
+        }
         self.n_own_goals_used += 1;
-        GoalId((self.n_goals + self.n_own_goals_used - 1) as u32)
+        Ok(GoalId(at as u32))
     }
 
     fn goal_at(&self, goal_idx: i64) -> Result<GoalId, TraceError> {
@@ -161,7 +165,7 @@ impl<'a> Tracer<'a> {
         let known = usize::try_from(from_start).ok().filter(|&at| at < self.n_goals);
         known.map(|at| GoalId(at as u32)).ok_or(match self.n_goals {
             0 => TraceError::NoGoals,
-            n_goals => TraceError::NoSuchGoal { goal_idx, n_goals },
+            n_goals => NoSuchGoal { number: goal_idx, n_goals }.into(),
         })
     }
 

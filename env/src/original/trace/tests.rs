@@ -2,7 +2,7 @@ use super::*;
 use crate::original::compat::Compat;
 use crate::shop::ShopConfig;
 use serde_json::{Value, json};
-use webshop_products::{EmbeddedCatalog, GoalStyle, OriginalWorld, RawData};
+use webshop_products::{EmbeddedCatalog, GoalId, GoalRecord, GoalStyle, NoSuchGoal, OriginalWorld, RawData};
 
 /// The original's server over the smaller embedded catalog, without goals of single episodes.
 struct Server {
@@ -94,7 +94,14 @@ fn a_missing_goal_is_an_error() {
     let mut tracer = Tracer::new(&server.shop, n_goals, server.random.clone(), 0);
     let script = ScriptedEpisode { goal_idx: Some(n_goals as i64), ..ScriptedEpisode::default() };
     let error = tracer.trace(&script).unwrap_err();
-    assert_eq!(error, TraceError::NoSuchGoal { goal_idx: n_goals as i64, n_goals });
+    assert_eq!(error, TraceError::NoSuchGoal(NoSuchGoal { number: n_goals as i64, n_goals }));
+    let own = GoalRecord::from(server.shop.goals().get(GoalId(0)));
+    let script = ScriptedEpisode { goal: Some(own), ..ScriptedEpisode::default() };
+    assert_eq!(
+        tracer.trace(&script).unwrap_err(),
+        TraceError::NoOwnGoal,
+        "the shop has no goals of episodes"
+    );
     let mut empty = Tracer::new(&server.shop, 0, server.random.clone(), 0);
     assert_eq!(empty.trace(&ScriptedEpisode::default()).unwrap_err(), TraceError::NoGoals);
 }

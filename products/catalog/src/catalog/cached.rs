@@ -51,8 +51,9 @@ impl CachedCatalog {
             let mut decoder = Decoder { bytes: &block, texts: &mut texts };
             if instructions.is_none() {
                 let n_products = decoder.length()?;
-                catalog.products.reserve_exact(n_products);
-                catalog.positions.reserve(n_products);
+                // The number may be damaged.
+                catalog.products.try_reserve_exact(n_products).ok()?;
+                catalog.positions.try_reserve(n_products).ok()?;
                 instructions = Some(serde_json::from_slice(decoder.bytes).ok()?);
                 return Some(());
             }

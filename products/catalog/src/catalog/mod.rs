@@ -9,11 +9,13 @@ pub(crate) mod embedded;
 pub(crate) mod price;
 pub(crate) mod product;
 pub(crate) mod report;
+mod skipping;
 pub(crate) mod source;
 pub(crate) mod source_config;
 pub(crate) mod statistics;
 
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -57,7 +59,7 @@ impl Catalog {
         for (at, item) in data.items.iter().enumerate() {
             maker.add(item, &mut charge).map_err(|problem| DataError::Record {
                 file: "items_shuffle".into(),
-                record: at + 1,
+                record: NonZero::new(at + 1),
                 asin: item.asin.clone(),
                 problem,
             })?;

@@ -32,9 +32,9 @@ pub struct CatalogReport {
     pub n_option_groups: [usize; 4],
     /// Option values that occur in groups of different names.
     pub n_shared_values: usize,
-    /// Products whose tag shows two prices.
+    /// Products whose tag shows two different prices.
     pub n_price_ranges: usize,
-    /// Prices charged: minimum, lower quartile, median, upper quartile, maximum. Zero for an empty catalog.
+    /// Prices charged, in cents: minimum, lower quartile, median, upper quartile, maximum. Zero for an empty catalog.
     pub prices: [Cents; 5],
     /// Human goals.
     pub n_human_goals: usize,

@@ -146,8 +146,11 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::generate;
+    use crate::raw::{RawItem, RawOption};
     use crate::seed::Seed;
 
     #[test]
@@ -177,16 +180,31 @@ mod tests {
         let mut instructions = data.instructions.values_mut();
         let instructed = instructions.find(|entry| entry.instruction.is_some()).unwrap();
         instructed.instruction_attributes = None;
+        let repeated = RawItem { pricing: "dear".into(), ..data.items[4].clone() };
+        data.items.push(repeated);
+        let value = |at: u32| RawOption { value: at.to_string(), image: None };
+        let many = |name: u32| (name.to_string(), Some((0..10).map(value).collect()));
+        let with_options = &mut data.items[5];
+        with_options.customization_options = (0..7).map(many).collect();
+        let sentence = Some("i need it".to_owned());
+        let attributes = Some(vec!["soft".to_owned()]);
+        let entry = data.instructions.entry(with_options.asin.clone()).or_default();
+        (entry.instruction, entry.instruction_attributes) = (sentence, attributes);
         let dir = tempfile::tempdir().unwrap();
         data.write_dir(dir.path()).unwrap();
+        let items = dir.path().join("items_shuffle.json");
+        let text = fs::read_to_string(&items).unwrap();
+        // Python writes `NaN`, and a list of a product's fields in their order is no product.
+        let text = text.replacen("[\n", "[\n{\"asin\": \"B0\", \"rating\": NaN},\n[\"B1\", \"lamp\"],\n", 1);
+        fs::write(&items, text).unwrap();
         let source = dir.path().to_str().unwrap();
         let strict = SourceConfig::default();
         let message = CatalogSource::open(source, strict).unwrap_err().to_string();
-        assert!(message.contains("items_shuffle.json`, record 3"), "{message}");
+        assert!(message.contains("is not valid JSON: expected value at line 2 column"), "{message}");
         let lenient = CatalogSource::open(source, SourceConfig { skips_bad: true, ..strict }).unwrap();
         let (whole, skipped) = RawData::read_dir_skipping(dir.path(), None).unwrap();
         assert_eq!(lenient.skipped().to_string(), skipped.to_string());
-        assert_eq!(lenient.skipped().n_records, 2);
+        assert_eq!(lenient.skipped().n_records, 5, "{skipped}");
         let catalog = Catalog::from_raw(&whole, strict.seed).unwrap();
         let goals = GoalSet::from_raw(&whole, &catalog, strict.goals, strict.seed).unwrap();
         assert_eq!(lenient.into_goals().unwrap().1.fingerprint(), goals.fingerprint());

@@ -1,7 +1,7 @@
 //! Catalogs generated from a seed.
 //!
-//! A shop is a list of [`Family`]s: three or four products of one kind and brand that a search finds together,
-//! and that differ in what their bullets say, in prices, in the options offered, and in the tails of their
+//! A shop is a list of [`Family`]s: mostly three or four products, at times one or two, of one kind and brand that a
+//! search finds together, and that differ in what their bullets say, in prices, in the options offered, and in the tails of their
 //! titles. A [`Lexicon`] decides which kinds one shop sells. Each product gets instructions in the two styles
 //! of the original.
 //!

@@ -84,12 +84,12 @@ impl Maker<'_> {
 
     fn synthetic(&mut self, data: &RawData, goals: &mut Vec<Goal>) -> Result<(), DataError> {
         let asin = self.product.id.as_str();
-        let Some((record, _, entry)) = data.instructions.get_full(asin) else {
+        let Some(entry) = data.instructions.get(asin) else {
             return Ok(());
         };
         let problem = |problem| DataError::Record {
             file: "items_ins_v2".into(),
-            record: record + 1,
+            record: None,
             asin: asin.into(),
             problem,
         };

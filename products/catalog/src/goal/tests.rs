@@ -81,7 +81,7 @@ fn an_instruction_that_makes_millions_of_goals_is_an_error() {
     let message = goals(&data, GoalKind::Synthetic, 0).unwrap_err().to_string();
     assert_eq!(
         message,
-        "`items_ins_v2`, record 1 (`B1`): field `instruction`: makes more than 1000000 goals with the options of the product"
+        "`items_ins_v2` (`B1`): field `instruction`: makes more than 1000000 goals with the options of the product"
     );
     assert_eq!(goals(&data, GoalKind::Human, 0).unwrap().goals().len(), 1);
     // One option without values leaves nothing to choose, as in the original.
@@ -122,7 +122,7 @@ fn a_synthetic_instruction_that_wants_nothing_is_refused() {
     data.instructions["B1"].instruction_attributes = None;
     assert_eq!(
         goals(&data, GoalKind::Synthetic, 0).unwrap_err().to_string(),
-        "`items_ins_v2`, record 1 (`B1`): field `instruction_attributes`: must not be empty"
+        "`items_ins_v2` (`B1`): field `instruction_attributes`: must not be empty"
     );
 }
 

@@ -13,11 +13,11 @@ use sha2::{Digest, Sha256};
 
 use super::record::{parse_item, parse_record};
 use super::records::read_records;
-use super::skipped::{BadRecords, Skipped};
+use super::skipped::BadRecords;
 use super::writing::{DirWriter, RecordWriter};
 use super::{HUMAN, INSTRUCTIONS, ITEMS, RawData, RawHumanInstruction, RawInstruction, RawItem, io_error};
-use crate::catalog::product::ProductId;
 use crate::error::{DataError, FieldProblem};
+use crate::fields::Object;
 
 /// Marks the files with the original's first thousand products.
 const THOUSAND: &str = "_1000";
@@ -29,29 +29,16 @@ impl RawData {
     /// With a `limit`, only the first `limit` product records are kept (before any is skipped, as
     /// in the original) and only their instructions. If a folder holds both the original's full
     /// file and its `_1000` one, a limit of at most 1,000 reads the short one.
+    ///
+    /// # Errors
+    /// [`DataError::MissingFile`], [`DataError::Json`], [`DataError::Record`], and [`DataError::Io`] of files that cannot be
+    /// read.
     pub fn read_dir(dir: &Path, limit: Option<usize>) -> Result<Self, DataError> {
-        Self::read(dir, limit, &mut BadRecords::Refused)
-    }
-
-    /// Like [`RawData::read_dir`], but drops malformed records: those that cannot be read and those of which
-    /// no [`crate::Catalog`] or [`crate::GoalSet`] can be made. A limit counts them. Instructions for a
-    /// dropped product make no goals.
-    pub fn read_dir_skipping(dir: &Path, limit: Option<usize>) -> Result<(Self, Skipped), DataError> {
-        let mut bad = BadRecords::Skipped(Skipped::default());
-        let data = Self::read(dir, limit, &mut bad)?;
-        Ok((data, bad.into_skipped()))
-    }
-
-    fn read(dir: &Path, limit: Option<usize>, bad: &mut BadRecords) -> Result<Self, DataError> {
-        let is_checked = bad.are_skipped();
         let mut data = Self::default();
         let mut known = HashSet::new();
-        read_files(dir, limit, bad, |record| {
+        read_files(dir, limit, &mut BadRecords::Refused, |record| {
             match record {
                 RawRecord::Item(item) => {
-                    if is_checked && ProductId::of_record(&item.asin).is_some() {
-                        item.price()?;
-                    }
                     known.insert(item.asin.clone());
                     data.items.push(item);
                 }
@@ -61,9 +48,6 @@ impl RawData {
                     }
                 }
                 RawRecord::Instruction(asin, entry) => {
-                    if is_checked {
-                        entry.synthetic()?;
-                    }
                     data.instructions.insert(asin, entry);
                 }
                 RawRecord::Human(asin, entries) => {
@@ -81,6 +65,9 @@ impl RawData {
     /// Writes `items_shuffle.json`, `items_ins_v2.json` and `items_human_ins.json` into `dir`, one record a
     /// line, and creates `dir` if necessary. Existing files are an error. The names of incomplete
     /// files begin with [`PARTIAL`](crate::atomic::PARTIAL).
+    ///
+    /// # Errors
+    /// [`DataError::Exists`] and [`DataError::Io`].
     pub fn write_dir(&self, dir: &Path) -> Result<(), DataError> {
         let mut writer = DirWriter::create(dir)?;
         self.items.iter().try_for_each(|item| writer.item(item))?;
@@ -104,7 +91,7 @@ impl RawData {
         human.finish()?.write_all(b"}\n")
     }
 
-    fn drop_instructions_without_product(&mut self) {
+    pub(crate) fn drop_instructions_without_product(&mut self) {
         let known: IndexMap<&str, ()> = self.items.iter().map(|item| (item.asin.as_str(), ())).collect();
         self.instructions.retain(|asin, _| known.contains_key(asin.as_str()));
         self.human.retain(|asin, _| known.contains_key(asin.as_str()));
@@ -138,10 +125,12 @@ pub(crate) fn read_files(
         })
     })?;
     read_records(&instructions, None, bad, parse_record, |asin, content| {
-        sink(RawRecord::Instruction(asin.to_owned(), content?))
+        let Object(entry) = content?;
+        sink(RawRecord::Instruction(asin.to_owned(), entry))
     })?;
-    read_records(&human, None, bad, parse_record, |asin, content| {
-        sink(RawRecord::Human(asin.to_owned(), content?))
+    read_records(&human, None, bad, parse_record, |asin, content: Result<Vec<Object<_>>, _>| {
+        let entries = content?.into_iter().map(|Object(entry)| entry);
+        sink(RawRecord::Human(asin.to_owned(), entries.collect()))
     })
 }
 

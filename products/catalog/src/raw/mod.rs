@@ -53,7 +53,6 @@ pub struct RawData {
 
 /// One product of `items_shuffle*.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(expecting = "an object with the fields of a product")]
 pub struct RawItem {
     /// Key; a record with the ASIN `nan` or with more than ten characters is skipped.
     pub asin: String,
@@ -84,7 +83,6 @@ pub struct RawItem {
 
 /// One value of an option.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(expecting = "an object with the field `value`")]
 pub struct RawOption {
     /// As the seller wrote it.
     pub value: String,
@@ -95,7 +93,7 @@ pub struct RawOption {
 
 /// One entry of `items_ins_v2*.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, expecting = "an object with the fields of an instruction")]
+#[serde(default)]
 pub struct RawInstruction {
     /// The product's attributes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +108,6 @@ pub struct RawInstruction {
 
 /// One entry of `items_human_ins.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(expecting = "an object with the fields of an instruction")]
 pub struct RawHumanInstruction {
     /// The text that the person wrote.
     pub instruction: String,

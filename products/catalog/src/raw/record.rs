@@ -16,7 +16,7 @@ use super::{RawInstruction, RawItem, RawOption};
 use crate::catalog::price::Pricing;
 use crate::catalog::product::ProductId;
 use crate::error::FieldProblem;
-use crate::fields::read_fields;
+use crate::fields::{Object, line_problem, read_fields};
 
 /// Option names with their values.
 type Options = IndexMap<String, Option<Vec<RawOption>>>;
@@ -27,6 +27,14 @@ pub(super) struct Record<T> {
     pub(super) asin: String,
     /// The record, or what is wrong with it.
     pub(super) content: Result<T, FieldProblem>,
+}
+
+impl<T> Record<T> {
+    /// An element that is not JSON.
+    pub(super) fn not_json(key: Option<String>, error: &serde_json::Error) -> Self {
+        let problem = FieldProblem::new("", format!("is not valid JSON: {}", line_problem(error)));
+        Self { asin: key.unwrap_or_else(no_asin), content: Err(problem) }
+    }
 }
 
 /// Parses a record under its key, which is its ASIN. In a list, where it has none, it belongs to no product.
@@ -57,12 +65,12 @@ const NO_KEY: &str = "is in a list, without an ASIN; the file must be an object 
 /// # Errors
 /// That it is not JSON.
 pub(super) fn parse_item(key: Option<String>, json: &[u8]) -> serde_json::Result<Record<RawItem>> {
-    if let Ok(item) = serde_json::from_slice::<RawItem>(json) {
+    if let Ok(Object(item)) = serde_json::from_slice::<Object<RawItem>>(json) {
         return Ok(Record { asin: key.unwrap_or_else(|| item.asin.clone()), content: Ok(item) });
     }
     let value: Value = serde_json::from_slice(json)?;
     let asin = value.get("asin").and_then(Value::as_str).map(str::to_owned);
-    let content = read_fields(value).or_else(|problem| match &asin {
+    let content = read_fields(value).map(|Object(item)| item).or_else(|problem| match &asin {
         Some(asin) if ProductId::of_record(asin).is_none() => {
             Ok(RawItem { asin: asin.clone(), ..RawItem::default() })
         }
@@ -230,8 +238,8 @@ impl<'de> Deserialize<'de> for OptionValues {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<OptionValues, A::Error> {
-                let values = Vec::deserialize(SeqAccessDeserializer::new(list))?;
-                Ok(OptionValues(Some(values)))
+                let values: Vec<Object<RawOption>> = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+                Ok(OptionValues(Some(values.into_iter().map(|Object(value)| value).collect())))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OptionValues, A::Error> {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io::{self, BufRead};
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -23,8 +24,9 @@ use crate::error::{DataError, FieldProblem};
 const BATCH: usize = 256;
 const MOST_WAITING: usize = 4;
 
-/// Passes the records of a JSON list or object to `sink`, each with its ASIN; of a list at most `limit`.
-/// `parse` makes a record of its key, if it has one, and its JSON. What `sink` refuses is a bad record.
+/// Passes the records of a JSON list or object to `sink`, each with its ASIN, at most `limit`. `parse` makes a
+/// record of its key, if it has one, and its JSON. What `sink` refuses is a bad record, and if bad records are
+/// skipped, so is an element that is not JSON, such as one with Python's `NaN`.
 pub(super) fn read_records<T: Send>(
     path: &Path,
     limit: Option<usize>,
@@ -33,14 +35,15 @@ pub(super) fn read_records<T: Send>(
     mut sink: impl FnMut(&str, Result<T, FieldProblem>) -> Result<(), FieldProblem>,
 ) -> Result<(), DataError> {
     let file = open_text(path)?;
+    let are_skipped = bad.are_skipped();
     let (sender, receiver) = sync_channel(MOST_WAITING);
     let parsed = thread::scope(|scope| {
-        let parsing = scope.spawn(|| parse_all(file, limit, parse, sender));
+        let parsing = scope.spawn(|| parse_all(file, limit, are_skipped, parse, sender));
         // An error drops the receiver, which ends the other thread.
         for (number, Record { asin, content }) in (1..).zip(receiver.into_iter().flatten()) {
             sink(&asin, content).or_else(|problem| {
                 let file = path.display().to_string();
-                bad.meet(DataError::Record { file, record: number, asin, problem })
+                bad.meet(DataError::Record { file, record: NonZero::new(number), asin, problem })
             })?;
         }
         Ok(parsing.join().expect("parsing does not panic"))
@@ -51,10 +54,12 @@ pub(super) fn read_records<T: Send>(
     })
 }
 
-/// Sends the records of a file in batches, until all are sent or the receiver is gone.
+/// Sends the records of a file in batches, until all are sent or the receiver is gone. If bad records
+/// `are_skipped`, an element that is not JSON is one of them.
 fn parse_all<T>(
     file: impl BufRead,
     limit: Option<usize>,
+    are_skipped: bool,
     parse: impl Fn(Option<String>, &[u8]) -> serde_json::Result<Record<T>>,
     sender: SyncSender<Vec<Record<T>>>,
 ) -> Result<(), Broken> {
@@ -63,11 +68,15 @@ fn parse_all<T>(
     let mut fill = |batch: &mut Vec<Record<T>>| {
         while batch.len() < BATCH {
             let Some((key, json)) = elements.next()? else { return Ok(false) };
-            if n_left == 0 {
+            if n_left > 0 {
+                n_left -= 1;
+                let asin = key.clone();
+                match parse(key, json) {
+                    Err(error) if are_skipped => batch.push(Record::not_json(asin, &error)),
+                    record => batch.push(record?),
+                }
+            } else if !are_skipped {
                 serde_json::from_slice::<IgnoredAny>(json)?;
-            } else {
-                n_left = n_left.saturating_sub(1);
-                batch.push(parse(key, json)?);
             }
         }
         Ok(true)

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::common::client::{PATIENCE, Reply, Served};
+use crate::common::client::{Reply, Served, TIMEOUT};
 
 /// What a client of MCP always sends.
 pub(in crate::serve) const HEADERS: &str =
@@ -70,7 +70,7 @@ impl<'a> Mcp<'a> {
     /// Opens the session's stream of events.
     pub(in crate::serve) fn listen(&self) -> TcpStream {
         let mut stream = TcpStream::connect(&self.server.address).expect("the server listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a time limit");
         let (path, host, id) = (&self.path, &self.server.address, &self.id);
         let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n");
         let request = format!("{head}Connection: close\r\nMcp-Session-Id: {id}\r\n\r\n");

@@ -1,4 +1,4 @@
-//! A model of a layout: recorded episodes are scored and said again.
+//! A model of a layout: recorded episodes are scored and generated again.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn recorded_episodes_are_scored_and_said_again() {
         let limits =
             LmConfig { sampler, max_context: super::CONTEXT, max_turn_tokens: 12, constrained: false };
         let mut policy =
-            LmPolicy::laid_out(decoder.clone(), &tokenizer, layout, limits, Seed(1)).expect("a policy");
+            LmPolicy::with_layout(decoder.clone(), &tokenizer, layout, limits, Seed(1)).expect("a policy");
         let mut n_turns = 0;
         for episode in local_episodes(&tasks(&SHOP, 6), &mut policy) {
             let turns: Vec<&TurnTokens> =

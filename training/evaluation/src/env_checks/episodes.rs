@@ -64,7 +64,7 @@ pub(super) fn episodes_of(
     shop: &Arc<Shop>,
     goals: &[GoalId],
 ) -> Result<Vec<Episode>> {
-    let coordinates = |goal| EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 };
+    let coordinates = EpisodeCoordinates::of_goal;
     let task = |&goal| Task::new(shop.clone(), coordinates(goal));
     let tasks: Vec<Task> = goals.iter().map(task).collect();
     Ok(rollout(policy, &tasks, ROLLOUT, &mut |_, _| ())?)

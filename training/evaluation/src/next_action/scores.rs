@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! F1(type) = 2·TP / (gold actions of the type + predictions of the type); 0 if there are none of either
-//! macro    = mean over the three types; weighted = mean weighted by the number of gold actions of each type
+//! macro    = mean over the types that occur, as gold actions or predictions; weighted = mean weighted by the number of gold actions of each type
 //! ```
 //!
 //! The paper's F1 is the weighted one: two of its rows have a type accuracy at which their F1 is impossible
@@ -50,7 +50,8 @@ pub struct NextActionScores {
     pub exact_string: Estimate,
     /// Share of the right action type.
     pub type_acc: Estimate,
-    /// Unweighted mean of the F1 of the types.
+    /// Unweighted mean of the F1 of the types that occur, as gold actions or predictions. The prompt formats `compact` and
+    /// `text` have no `terminate`.
     pub macro_f1: Estimate,
     /// Mean of the F1 of the types, weighted by support.
     pub weighted_f1: Estimate,
@@ -138,7 +139,9 @@ pub fn evaluate(golds: &[NextAction], predicted: &[Option<WrittenAction>], seed:
     let n = steps.len();
     let confusion = count(steps.iter());
     let rate = |holds: fn(&Step) -> bool| Estimate::rate(steps.iter().filter(|step| holds(step)).count(), n);
-    let resampled = |of: fn(&Confusion) -> f64| Estimate {
+    let occurs = |kind: &usize| support(&confusion, *kind) + n_predicted(&confusion, *kind) > 0;
+    let types: Vec<usize> = (0..ActionType::ALL.len()).filter(occurs).collect();
+    let resampled = |of: &dyn Fn(&Confusion) -> f64| Estimate {
         value: of(&confusion),
         ci95: bootstrap(n, seed, |drawn| of(&count(drawn.iter().map(|idx| &steps[*idx])))),
     };
@@ -148,8 +151,8 @@ pub fn evaluate(golds: &[NextAction], predicted: &[Option<WrittenAction>], seed:
         exact_soft: rate(|step| step.is_soft),
         exact_string: rate(|step| step.is_string),
         type_acc: rate(|step| step.gold == step.predicted),
-        macro_f1: resampled(macro_f1),
-        weighted_f1: resampled(weighted_f1),
+        macro_f1: resampled(&|counts| macro_f1(counts, &types)),
+        weighted_f1: resampled(&weighted_f1),
         invalid_rate: rate(|step| step.predicted == INVALID),
         per_type: per_type.into(),
         confusion,
@@ -192,8 +195,9 @@ fn f1(confusion: &Confusion, kind: usize) -> f64 {
     (2 * confusion[kind][kind]) as f64 / both.max(1) as f64
 }
 
-fn macro_f1(confusion: &Confusion) -> f64 {
-    array::from_fn::<f64, 3, _>(|kind| f1(confusion, kind)).iter().sum::<f64>() / 3.0
+/// The mean over `types`; 0 without any.
+fn macro_f1(confusion: &Confusion, types: &[usize]) -> f64 {
+    types.iter().map(|kind| f1(confusion, *kind)).sum::<f64>() / types.len().max(1) as f64
 }
 
 fn weighted_f1(confusion: &Confusion) -> f64 {

@@ -296,6 +296,9 @@ fn predictions_are_counted_by_type() {
     let scores = evaluate(&golds, &predicted, Seed(0));
     assert_eq!((scores.confusion[1], scores.invalid_rate.value), ([0, 0, 0, 1, 0], 0.0));
     assert_eq!(evaluate(&golds, &predicted, Seed(0)), scores, "equal seeds give equal intervals");
+    let without_terminate =
+        evaluate(&[a.clone(), lamp.clone()], &predictions(&[Some(&a), Some(&lamp)]), Seed(0));
+    assert_eq!((without_terminate.macro_f1.value, without_terminate.macro_f1.ci95[1]), (1.0, 1.0));
     let none = evaluate(&[], &[], Seed(0));
     assert_eq!((none.n, none.macro_f1.value, none.weighted_f1.value), (0, 0.0, 0.0));
 }

@@ -34,6 +34,7 @@ impl EvaluationConfig {
     /// The evaluated goals in words: ``split `validation` and 4 generated shops``.
     pub fn goals_in_words(&self) -> String {
         match self.has_validation_shops() {
+            true if self.shops == 1 => format!("split `{}` and one generated shop", self.split),
             true => format!("split `{}` and {} generated shops", self.split, self.shops),
             false => format!("split `{}`", self.split),
         }

@@ -19,6 +19,7 @@ mod sections;
 mod shop_r1;
 mod validate;
 mod value;
+mod warnings;
 
 pub use crate::config::catalog::{AuxiliarySource, CatalogConfig, CatalogSize, GoalsChoice};
 pub use crate::config::evaluation::{EvaluationConfig, JudgementConfig, SplitName};

@@ -1,4 +1,4 @@
-//! Checks the ranges of a configuration before any work begins, and warns about unusual values.
+//! Checks the ranges of a configuration before any work begins.
 
 use webshop_agent::PromptFormat;
 use webshop_agent::compact::MAX_MARKS;
@@ -6,12 +6,12 @@ use webshop_agent::next_action::FormatMode;
 use webshop_env::Compat;
 
 use crate::config::{
-    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, Method, ModelConfig,
-    PromptConfig, RlConfig, RlMode, SplitName, ValueConfig,
+    AuxiliarySource, Config, Credit, CurriculumConfig, LossConfig, LossKind, PromptConfig, RlConfig, RlMode,
+    SplitName, ValueConfig,
 };
 use crate::data::generated_shops::{MAX_FRESH, MAX_JUDGED_SEED, MAX_SHOPS};
 use crate::error::{Result, TrainingError};
-use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, OptionalClip};
+use crate::loss::{AdvantageSource, Apo, Clip, DrGrpo, Grpo, Gspo, KlTerm, OptionalClip, Weighting, Wsft};
 
 mod warm_start;
 
@@ -150,11 +150,18 @@ impl Config {
         at_least_one("value.state_samples", self.value.state_samples)?;
         self.validate_credit()?;
         let kept = self.value.keep_spread;
-        require(kept > 0.0 && kept <= 1.0, "value.keep_spread", kept, "above 0 and at most 1")
+        require(kept > 0.0 && kept <= 1.0, "value.keep_spread", kept, "above 0 and at most 1")?;
+        let has_spread = kept == 1.0 || self.value.samples > 1;
+        require(
+            has_spread,
+            "value.keep_spread",
+            kept,
+            "1 with `value.samples` = 1, whose rewards have no spread",
+        )
     }
 
     /// Whether the loss compares rewards with V*.
-    fn uses_values(&self) -> bool {
+    pub(super) fn uses_values(&self) -> bool {
         self.loss().advantage_source() == AdvantageSource::Value
     }
 
@@ -216,7 +223,13 @@ impl Config {
             LossConfig::Wsft(loss) => {
                 not_negative("rl.loss.kl_coefficient", loss.kl_coefficient)?;
                 positive("rl.loss.advantage_clip", loss.advantage_clip)?;
-                positive("rl.loss.beta", loss.beta)
+                positive("rl.loss.beta", loss.beta)?;
+                let (usual, is_exponential) = (Wsft::default(), loss.weighting == Weighting::Exponential);
+                let range = "the default with the weighting `exponential`, which does not use it";
+                let clips = !is_exponential || loss.advantage_clip == usual.advantage_clip;
+                require(clips, "rl.loss.advantage_clip", loss.advantage_clip, range)?;
+                let centers = !is_exponential || loss.center == usual.center;
+                require(centers, "rl.loss.center", "prompt", range)
             }
             LossConfig::Awr(loss) => positive("rl.loss.beta", loss.beta),
             LossConfig::Raft(loss) => {
@@ -295,46 +308,6 @@ impl Config {
         require(self.value.credit == Credit::Episode, "value.credit", "state", episode)?;
         let none = "empty if `rl.mode` is `single_step`, since a success rate needs episodes";
         require(self.curriculum.thresholds.is_empty(), "curriculum.thresholds", "given", none)
-    }
-
-    /// Warnings about values that are valid but rarely intended, one sentence each.
-    pub fn warnings(&self) -> Vec<String> {
-        let rl = &self.rl;
-        let mut warnings = Vec::new();
-        if !self.model.from.is_empty() && self.model.shape() != ModelConfig::default().shape() {
-            warnings.push(format!(
-                "the shape in `[model]` is not used, since `model.from` is `{}`, which has its own; with `model.from` = \"\" \
-                 the model begins with random weights of that shape",
-                self.model.from
-            ));
-        }
-        // Not refused: saved configurations of single-step runs state it.
-        if rl.mode == RlMode::SingleStep && rl.reward != RlConfig::default().reward {
-            let used = "the reward is `shop_r1.score`, with the parameters `shop_r1.reward`";
-            warnings.push(format!("`rl.reward` is not used if `rl.mode` is `single_step`; {used}"));
-        }
-        if self.model.lora_rank > 0 && [self.warm_start.optimizer, rl.optimizer].contains(&Method::Muon) {
-            warnings.push(
-                "adapters are trained with AdamW: `muon` is for the matrices of the model, which are fixed if \
-                 `model.lora_rank` is above 0; set `optimizer` to `adamw` in `[warm_start]` and `[rl]`, with its learning rates"
-                    .to_owned(),
-            );
-        }
-        if rl.mode == RlMode::SingleStep && self.uses_values() && self.shop_r1.reward_scale == 1.0 {
-            warnings.push(format!(
-                "the rewards of single steps are up to 1001; V* of `{}` expects rewards up to 1, as with \
-                 `shop_r1.reward_scale` = 1/1001.1",
-                rl.loss.kind()
-            ));
-        }
-        if rl.loss.kind() == LossKind::Wsft && rl.batch_episodes < 8 {
-            warnings.push(format!(
-                "`wsft` normalizes advantages over the batch; with `rl.batch_episodes` = {} the weights hardly depend \
-                 on the rewards, use 8 or more",
-                rl.batch_episodes
-            ));
-        }
-        warnings
     }
 }
 

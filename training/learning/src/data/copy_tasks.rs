@@ -27,6 +27,7 @@ use rand::Rng;
 use webshop_lm::BpeTokenizer;
 use webshop_products::Seed;
 
+use crate::data::sampling::{sample_without_replacement, shuffle_prefix};
 use crate::data::trajectory::Trajectory;
 use crate::purpose;
 
@@ -99,12 +100,12 @@ impl CopyTasks {
             let (words, unused) = filler.split_at(between(FILLER, rng));
             filler = unused;
             copy_task.push_observation(words);
-            shuffle(&mut firsts, n_pairs, rng);
-            shuffle(&mut seconds, n_pairs, rng);
+            shuffle_prefix(&mut firsts, n_pairs, rng);
+            shuffle_prefix(&mut seconds, n_pairs, rng);
             last = firsts.iter().copied().zip(seconds.iter().copied()).collect();
             last.iter().for_each(|&(first, second)| copy_task.push_observation(&[first, second]));
         }
-        shuffle(&mut last, n_pairs, rng);
+        shuffle_prefix(&mut last, n_pairs, rng);
         for (first, second) in last {
             copy_task.push_observation(&[first]);
             copy_task.push_completion(&[second], &[0.0]);
@@ -114,23 +115,12 @@ impl CopyTasks {
 
     /// `n` different tokens.
     fn words(&self, n: usize, rng: &mut impl Rng) -> Vec<u32> {
-        let mut words = self.words.clone();
-        shuffle(&mut words, n, rng);
-        words.truncate(n);
-        words
+        sample_without_replacement(self.words.clone(), rng, n)
     }
 }
 
 fn between((low, high): (u64, u64), rng: &mut impl Rng) -> usize {
     rng.random_range(low..=high) as usize
-}
-
-/// Fills the first `n` places of `list` with a uniform draw from it without repetition.
-fn shuffle<T>(list: &mut [T], n: usize, rng: &mut impl Rng) {
-    for at in 0..n.min(list.len()) {
-        let other = rng.random_range(at as u64..list.len() as u64) as usize;
-        list.swap(at, other);
-    }
 }
 
 #[cfg(test)]

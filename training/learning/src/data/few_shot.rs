@@ -4,7 +4,7 @@ use webshop_agent::{BrowsingExpert, BrowsingHabits, FewShot, PromptFormat};
 use webshop_products::Seed;
 
 use crate::config::Config;
-use crate::data::held_out::drawn;
+use crate::data::sampling::sample_without_replacement;
 use crate::data::task_set::TaskSet;
 use crate::error::{Result, TrainingError};
 use crate::purpose;
@@ -24,7 +24,7 @@ pub(crate) fn worked_examples(
 ) -> Result<FewShot> {
     let (wanted, max_steps) = (config.prompt.few_shot, config.run.max_steps);
     let mut rng = Seed(0).rng(purpose::FEW_SHOT, &[]);
-    let goals = drawn(task_set.training().to_vec(), &mut rng, usize::MAX);
+    let goals = sample_without_replacement(task_set.training().to_vec(), &mut rng, usize::MAX);
     let (mut examples, mut n) = (FewShot::default(), 0);
     for task in goals {
         if n == wanted {

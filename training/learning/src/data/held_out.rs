@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use rand::Rng;
 use webshop_agent::{Episode, EpisodeCoordinates, Task};
 use webshop_env::Shop;
 use webshop_evaluation::{ShopProduct, Tally};
 use webshop_products::{GoalId, Seed, Split};
 
+use crate::data::sampling::sample_without_replacement;
 use crate::purpose;
 
 /// A goal that is not trained on, with its shop.
@@ -56,17 +56,6 @@ pub(crate) fn tally(episodes: &[Episode], goals: &[HeldOutGoal]) -> Tally {
 }
 
 /// `n` of `pool` in an order that depends on the number of goals only; all of them if there are fewer.
-pub(crate) fn drawn_for_evaluation<T>(pool: Vec<T>, n: usize) -> Vec<T> {
-    drawn(pool, Seed(0).rng(purpose::EVALUATION, &[]), n)
-}
-
-/// `n` of `pool` without repetition; all of them if there are fewer.
-pub(crate) fn drawn<T>(mut pool: Vec<T>, mut rng: impl Rng, n: usize) -> Vec<T> {
-    let n = n.min(pool.len());
-    for i in 0..n {
-        let j = rng.random_range(i as u64..pool.len() as u64) as usize;
-        pool.swap(i, j);
-    }
-    pool.truncate(n);
-    pool
+pub(crate) fn evaluation_sample<T>(pool: Vec<T>, n: usize) -> Vec<T> {
+    sample_without_replacement(pool, Seed(0).rng(purpose::EVALUATION, &[]), n)
 }

@@ -11,6 +11,7 @@ pub(crate) mod layout_demonstrations;
 pub(crate) mod permuted_words;
 pub(crate) mod recorded_steps;
 pub(crate) mod resampled_shops;
+pub(crate) mod sampling;
 pub(crate) mod single_steps;
 pub(crate) mod step_format;
 pub(crate) mod task_set;

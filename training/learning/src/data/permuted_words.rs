@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rand::Rng;
 use webshop_products::{RawData, RawInstruction, RawItem, RawOption};
 
-use crate::data::held_out::drawn;
+use crate::data::sampling::sample_without_replacement;
 
 /// Words of so many neighbouring ranks change places.
 const RANKS: usize = 64;
@@ -61,7 +61,7 @@ impl ExchangeableWords {
         let mut replacements = HashMap::new();
         let mut taken: BTreeSet<String> = self.groups.iter().flatten().cloned().collect();
         for group in &self.groups {
-            let mut others = drawn(group.clone(), &mut rng, group.len());
+            let mut others = sample_without_replacement(group.clone(), &mut rng, group.len());
             if coined_share > 0.0 {
                 for other in &mut others {
                     let tail = &group[rng.random_range(0..group.len() as u64) as usize];

@@ -13,8 +13,8 @@ use webshop_env::{Shop, ShopConfig};
 use webshop_products::{Catalog, GoalSet, ProductIdx, RawData, Seed, Split, family_members};
 
 use crate::config::CatalogConfig;
-use crate::data::held_out::drawn;
 use crate::data::permuted_words::ExchangeableWords;
+use crate::data::sampling::sample_without_replacement;
 use crate::error::{Result, TrainingError};
 use crate::purpose;
 use crate::setup::open_shop::read_catalog;
@@ -45,7 +45,11 @@ pub(crate) fn resampled_shops(config: &CatalogConfig, shop: &Shop) -> Result<Vec
     let items = std::mem::take(&mut data.items);
     let of_number = |number: u64| {
         let seed = Seed(FIRST + number);
-        let items = drawn(items.clone(), seed.rng(purpose::RESAMPLED_SHOP, &[]), config.auxiliary_products);
+        let items = sample_without_replacement(
+            items.clone(),
+            seed.rng(purpose::RESAMPLED_SHOP, &[]),
+            config.auxiliary_products,
+        );
         // Instructions of products that the shop does not have make no goals.
         let mut part = RawData { items, ..data.clone() };
         if is_permuted(number, config.auxiliary_permuted_share) {

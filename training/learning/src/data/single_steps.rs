@@ -1,8 +1,8 @@
 //! Single steps of demonstrations, for training and evaluation.
 //!
-//! [`Steps`] draws one [`Example`] for each goal of the task set and each round: a step of an expert's
+//! [`StepSampler`] draws one [`Example`] for each goal of the task set and each round: a step of an expert's
 //! episode, or a terminate example, whose right action is to terminate. The draw depends on the seed, the
-//! goal and the round only. With [`RecordedSteps`], each recorded step replaces a goal. [`Steps::of`] renders
+//! goal and the round only. With [`RecordedSteps`], each recorded step replaces a goal. [`StepSampler::of`] renders
 //! steps to tokens in a [`StepFormat`].
 //!
 //! The expert is the [`Expert`] of `two-habits`, or in a layout the demonstrator of the run. An action of the [`BrowsingExpert`] is
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Goals without a demonstration and prompts without room for a completion are left out and counted in
-//! [`Drawn`]; a draw without any step is an error. Nothing here generates completions.
+//! [`SampledSteps`]; a draw without any step is an error. Nothing here generates completions.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -23,7 +23,7 @@ use rand::Rng;
 use rayon::prelude::*;
 use webshop_agent::next_action::{
     ActionType, BuyNowAs, Example, ExampleOptions, ExampleSource, NextAction, PAPER_MIX,
-    draw_terminate_example, examples_of, split_of,
+    draw_terminate_example, examples_of,
 };
 use webshop_agent::{BrowsingExpert, BrowsingHabits, Demonstrated, Expert, ExpertKind, ExpertTurn};
 use webshop_env::Shop;
@@ -49,7 +49,7 @@ const BROWSING_TRIES: u64 = 8;
 
 /// Draws steps.
 #[derive(Clone, Debug)]
-pub struct Steps<'a> {
+pub struct StepSampler<'a> {
     /// The shops and their goals.
     pub(crate) task_set: &'a TaskSet,
     /// Products of a results page that demonstrations choose from.
@@ -96,7 +96,7 @@ impl Step {
 
 /// Steps, and the number of those left out.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Drawn {
+pub(crate) struct SampledSteps {
     /// The steps, in the order of the goals.
     pub(crate) steps: Vec<Step>,
     /// The position of each step's goal among the goals.
@@ -107,7 +107,7 @@ pub(crate) struct Drawn {
     pub(crate) too_long: usize,
 }
 
-impl Drawn {
+impl SampledSteps {
     /// Number of goals left out.
     pub(crate) fn n_dropped(&self) -> usize {
         self.undemonstrated + self.too_long
@@ -121,7 +121,7 @@ enum Draw {
     TooLong,
 }
 
-impl Steps<'_> {
+impl StepSampler<'_> {
     /// The first round of evaluation steps.
     const HELD_OUT: u64 = 1 << 40;
     /// Largest number of rounds when evaluation needs more steps than there are goals.
@@ -137,7 +137,7 @@ impl Steps<'_> {
         n: usize,
     ) -> Vec<(TaskId, Example)> {
         let &ShopR1Config { mix, terminate_share, .. } = config;
-        let steps = Steps {
+        let steps = StepSampler {
             task_set,
             results_shown,
             mix,
@@ -150,9 +150,9 @@ impl Steps<'_> {
         steps.of_split(split, n).into_iter().map(|(goal, step)| (goal, step.example)).collect()
     }
 
-    /// [`Steps::held_out`] by the expert of these steps, on whose habits they depend: at most one step of a goal at each position.
+    /// [`StepSampler::held_out`] by the expert of these steps, on whose habits they depend: at most one step of a goal at each position.
     pub(crate) fn held_out_steps(&self, split: Split, n: usize) -> Vec<(TaskId, DemonstratedStep)> {
-        Steps { recorded: None, seed: Seed(0), ..self.clone() }.of_split(split, n)
+        StepSampler { recorded: None, seed: Seed(0), ..self.clone() }.of_split(split, n)
     }
 
     fn of_split(&self, split: Split, n: usize) -> Vec<(TaskId, DemonstratedStep)> {
@@ -189,7 +189,7 @@ impl Steps<'_> {
         goals: &[TaskId],
         round: u64,
         step: u64,
-    ) -> Result<Drawn> {
+    ) -> Result<SampledSteps> {
         let demonstrated: Vec<_> = goals.iter().map(|&goal| (goal, ExpertKind::Thinking)).collect();
         self.draw(format, &demonstrated, round, step)
     }
@@ -198,7 +198,12 @@ impl Steps<'_> {
     ///
     /// # Errors
     /// As [`Self::of`], after some rounds.
-    pub(crate) fn of_step(&self, format: &StepFormat<'_>, goals: &[TaskId], step: u64) -> Result<Drawn> {
+    pub(crate) fn of_step(
+        &self,
+        format: &StepFormat<'_>,
+        goals: &[TaskId],
+        step: u64,
+    ) -> Result<SampledSteps> {
         first_with_steps(|retry| self.of(format, goals, step + (retry << 32), step))
     }
 
@@ -209,7 +214,7 @@ impl Steps<'_> {
         goals: &[(TaskId, ExpertKind)],
         round: u64,
         step: u64,
-    ) -> Result<Drawn> {
+    ) -> Result<SampledSteps> {
         let longest = format.sampler().max_completion_tokens();
         let draw = |&(goal, kind): &(TaskId, ExpertKind)| match self.step(goal, kind, round) {
             None => Ok(Draw::Undemonstrated),
@@ -219,7 +224,7 @@ impl Steps<'_> {
                 .map_or(Draw::TooLong, |step| Draw::Step(step.into()))),
         };
         let draws: Vec<Result<Draw>> = goals.par_iter().map(draw).collect();
-        let mut drawn = Drawn::default();
+        let mut drawn = SampledSteps::default();
         for (place, draw) in draws.into_iter().enumerate() {
             match draw? {
                 Draw::Step(step) => {
@@ -231,7 +236,7 @@ impl Steps<'_> {
             }
         }
         if drawn.steps.is_empty() {
-            let Drawn { undemonstrated, too_long, .. } = drawn;
+            let SampledSteps { undemonstrated, too_long, .. } = drawn;
             return Err(TrainingError::NoSteps { step, drawn: goals.len(), undemonstrated, too_long });
         }
         Ok(drawn)
@@ -309,7 +314,7 @@ impl Steps<'_> {
         };
         let steps: Vec<_> =
             episode.iter().map(|turn| (turn.thought.trim().to_owned(), turn.action.clone())).collect();
-        let split = split_of(shop.goals(), goal.goal).to_string();
+        let split = shop.goals().split_of(goal.goal).to_string();
         let about = ExampleOptions {
             source: ExampleSource::Demonstration,
             split: &split,
@@ -345,7 +350,7 @@ impl Steps<'_> {
 }
 
 /// The first of some draws, numbered from 0, that has a step.
-fn first_with_steps(mut draw: impl FnMut(u64) -> Result<Drawn>) -> Result<Drawn> {
+fn first_with_steps(mut draw: impl FnMut(u64) -> Result<SampledSteps>) -> Result<SampledSteps> {
     let mut drawn = draw(0);
     for retry in 1..BATCH_TRIES {
         if !matches!(drawn, Err(TrainingError::NoSteps { .. })) {

@@ -16,8 +16,9 @@ use webshop_products::{GoalId, ProductIdx, Seed, Split, hex};
 
 use crate::config::{AuxiliarySource, Config, EvaluationConfig};
 use crate::data::generated_shops::{auxiliary_shops, validation_shops};
-use crate::data::held_out::{HeldOutGoal, drawn, drawn_for_evaluation, goals_of};
+use crate::data::held_out::{HeldOutGoal, evaluation_sample, goals_of};
 use crate::data::resampled_shops::resampled_shops;
+use crate::data::sampling::sample_without_replacement;
 use crate::error::{Result, TrainingError};
 use crate::purpose;
 use crate::setup::open_shop::open_shop;
@@ -154,7 +155,7 @@ impl TaskSet {
     /// The first `n` goals of `split` of the evaluated shop, in an order that depends on the goals only, so
     /// that every run is evaluated on the same ones.
     pub fn held_out(&self, split: Split, n: usize) -> Vec<GoalId> {
-        drawn_for_evaluation(self.shop().goals().split(split).to_vec(), n)
+        evaluation_sample(self.shop().goals().split(split).to_vec(), n)
     }
 
     /// The goals of every evaluation: `episodes` goals of the split, those of the validation shops among them, in an
@@ -162,13 +163,13 @@ impl TaskSet {
     pub fn evaluation_goals(&self, config: &EvaluationConfig) -> Vec<HeldOutGoal> {
         let further = self.validation.iter().flat_map(|shop| goals_of(shop, Split::All));
         let pool = goals_of(self.shop(), config.split.into()).chain(further).collect();
-        drawn_for_evaluation(pool, config.episodes)
+        evaluation_sample(pool, config.episodes)
     }
 }
 
 /// `n` of `pool` without repetition, drawn from `seed`; all of them if there are fewer.
 pub(crate) fn sampled(pool: Vec<TaskId>, seed: Seed, n: usize) -> Vec<TaskId> {
-    drawn(pool, seed.rng(purpose::GOAL_SAMPLING, &[]), n)
+    sample_without_replacement(pool, seed.rng(purpose::GOAL_SAMPLING, &[]), n)
 }
 
 /// Coordinates of rollouts.
@@ -224,7 +225,7 @@ fn some_of_each_product(shops: &[Arc<Shop>], goals: &[TaskId], n: usize, seed: S
     let shop = goals.first().map_or(0, |goal| u64::from(goal.shop));
     let mut rng = seed.rng(purpose::GOALS_OF_PRODUCT, &[shop]);
     let mut drawn_goals: Vec<TaskId> =
-        of_product.into_values().flat_map(|goals| drawn(goals, &mut rng, n)).collect();
+        of_product.into_values().flat_map(|goals| sample_without_replacement(goals, &mut rng, n)).collect();
     drawn_goals.sort_unstable();
     drawn_goals
 }

@@ -23,7 +23,7 @@
 //! |---|---|---|
 //! | one episode, not exponential | w = 1, shifted c | w = clamp(1 + A/β), with one log warning; `NoSignal` if A = 0 |
 //! | one episode, exponential | w = 1 | `NoSignal` |
-//! | equal advantages (std below 1e-6) | w = 1: self-imitation, or amplified noise | `NoSignal` |
+//! | equal advantages (std below 1e-6); with [`Center::Prompt`] only if they are 0 | w = 1: self-imitation, or amplified noise | `NoSignal` |
 //!
 //! Three weaknesses of the original recipe remain. Two episodes always get w = 1.707 and .293, whatever their
 //! gap (use batches of 8 or more). With seven successes and one failure, the weight of the failure is clamped

@@ -87,7 +87,8 @@ metrics! {
     RolloutTypeAccuracy = "rollout/type_accuracy",
     /// Examples left out: goals without a demonstration, or prompts that leave no room for a completion.
     RolloutDroppedSteps = "rollout/dropped_steps",
-    /// The loss whose gradient was applied, before clipping; without the critic's error.
+    /// The loss of the episodes, before clipping; without the critic's error and, with `rl.demonstration_share`, without the
+    /// loss of cloning.
     TrainLoss = "train/loss",
     /// k1: Σₜ (log π − log π_ref), in nats per episode; the mean over the episodes of a minibatch whose target has a
     /// weight, before its update and after those of earlier minibatches, then over the step's updates. Its expectation
@@ -143,7 +144,7 @@ metrics! {
     ValueForkTokensShared = "value/fork_tokens_shared",
     /// RL steps since the reference was the policy.
     ValueAge = "value/age",
-    /// Mean V* over the goals trained on so far.
+    /// Mean V* over the goals of which it was estimated, discarded ones (`value.keep_spread`) included.
     ValueMean = "value/mean",
     /// Share of those goals none of whose reference episodes succeeded, whatever reward is trained on.
     ValueShareWithoutSuccess = "value/share_without_success",
@@ -249,7 +250,8 @@ impl fmt::Display for Phase {
 pub struct Record {
     /// The part of the run.
     pub phase: Phase,
-    /// Optimizer steps taken since the run began, over all phases; 0 before the first.
+    /// Steps since the run began: optimizer steps of the warm start, then batches of reinforcement learning; 0 before
+    /// the first.
     pub step: u64,
     values: BTreeMap<Metric, f64>,
 }

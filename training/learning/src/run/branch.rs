@@ -27,7 +27,7 @@ fn is_read_by_warm_start(key: &str, samples: bool) -> bool {
         "rl" if samples && ["rl.temperature", "rl.top_p"].contains(&key) => true,
         // The gradient of cloning is summed over micro-batches, which decides its rounding.
         "rl" => key == "rl.micro_batch_tokens",
-        "value" | "checkpoint" | "judgement" => false,
+        "value" | "curriculum" | "checkpoint" | "judgement" => false,
         // Which examples are drawn matters; only RL depends on their reward.
         "shop_r1" => {
             !["shop_r1.score", "shop_r1.reward_scale"].contains(&key) && !key.starts_with("shop_r1.reward.")

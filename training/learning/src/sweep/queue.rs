@@ -1,6 +1,6 @@
 //! A work queue with dependencies between items.
 //!
-//! [`work_off`] starts items in order, each after the item that it waits for. The assignment of items to
+//! [`run_in_order`] starts items in order, each after the item that it waits for. The assignment of items to
 //! workers depends on timing, so results must not depend on it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -19,7 +19,7 @@ enum Progress {
 /// ended, the errors of all failed items are returned, in the order of the items.
 ///
 /// `waits_for` must not have cycles.
-pub(super) fn work_off<E: Send>(
+pub(super) fn run_in_order<E: Send>(
     n_workers: usize,
     waits_for: &[Option<usize>],
     work: impl Fn(usize) -> Result<(), E> + Sync,
@@ -90,7 +90,7 @@ mod tests {
                 done.lock().unwrap().push(item);
                 Ok::<(), ()>(())
             };
-            assert_eq!(work_off(n_workers, &waits_for, work), []);
+            assert_eq!(run_in_order(n_workers, &waits_for, work), []);
             let done = done.into_inner().unwrap();
             let place = |item: usize| done.iter().position(|other| *other == item).unwrap();
             assert_eq!(done.len(), 6, "{done:?}");
@@ -107,7 +107,7 @@ mod tests {
             done.lock().unwrap().push(item);
             Ok::<(), ()>(())
         };
-        assert_eq!(work_off(1, &[None, Some(2), None, None], work), []);
+        assert_eq!(run_in_order(1, &[None, Some(2), None, None], work), []);
         assert_eq!(done.into_inner().unwrap(), [0, 2, 1, 3]);
     }
 
@@ -118,7 +118,7 @@ mod tests {
             begun.lock().unwrap().push(item);
             if item == 1 { Err("broken") } else { Ok(()) }
         };
-        assert_eq!(work_off(1, &[None, None, None, Some(1)], work), ["broken"]);
+        assert_eq!(run_in_order(1, &[None, None, None, Some(1)], work), ["broken"]);
         assert_eq!(begun.into_inner().unwrap(), [0, 1]);
     }
 
@@ -129,6 +129,6 @@ mod tests {
             both.wait();
             Err::<(), usize>(item)
         };
-        assert_eq!(work_off(2, &[None, None, None], work), [0, 1]);
+        assert_eq!(run_in_order(2, &[None, None, None], work), [0, 1]);
     }
 }

@@ -16,7 +16,7 @@ use crate::run::branch::{branch_run, warm_start_differences};
 use crate::run::folder::RunFolder;
 use crate::setup::fingerprint::Fingerprint;
 use crate::sweep::plan::{Arm, Comparison};
-use crate::sweep::queue::work_off;
+use crate::sweep::queue::run_in_order;
 use crate::trainer::{RunSummary, TrainOptions, compute_or_cpu, train, warm_up};
 
 /// The folder of a comparison: its runs, shared values and report.
@@ -147,7 +147,7 @@ pub fn compare(
     let waits_for: Vec<Option<usize>> =
         (0..n_seeds + n_runs).map(|item| (item >= n_seeds).then(|| (item - n_seeds) % n_seeds)).collect();
     let n_threads = (rayon::current_num_threads() / n_jobs).max(1);
-    let mut errors = work_off(n_jobs.get(), &waits_for, |item| {
+    let mut errors = run_in_order(n_jobs.get(), &waits_for, |item| {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build();
         let threads = threads.map_err(|e| TrainingError::Threads { n_threads, problem: e.to_string() })?;
         let made = threads.install(|| match item.checked_sub(n_seeds) {

@@ -91,9 +91,8 @@ struct StepEvaluation {
 }
 
 /// Evaluates completions at held-out steps, which are the same for every seed and for all runs with the same
-/// demonstrator. A step whose prompt is
-/// too long counts as an empty completion. The reward is the default one, whatever training uses, so that
-/// runs compare.
+/// demonstrator. A step whose prompt is too long counts as an empty completion. The reward is the default one,
+/// whatever training uses, so that runs compare.
 fn evaluate_steps(ex: &Experiment<'_>, network: &Network, step: u64) -> Result<StepEvaluation> {
     let (evaluation, shop_r1) = (&ex.config.evaluation, &ex.config.shop_r1);
     let rule = ShopR1Reward::Hierarchical(RewardConfig::default());

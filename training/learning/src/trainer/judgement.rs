@@ -23,7 +23,7 @@ use webshop_evaluation::{Baseline, JudgedSet, Judgement, Outcomes, baselines};
 use webshop_products::Split;
 
 use crate::data::generated_shops::fresh_shops;
-use crate::data::held_out::{HeldOutGoal, drawn_for_evaluation, goals_of, tally};
+use crate::data::held_out::{HeldOutGoal, evaluation_sample, goals_of, tally};
 use crate::error::{Result, TrainingError};
 use crate::model::network::Network;
 use crate::run::atomic::write_json;
@@ -75,7 +75,7 @@ pub(super) fn judge(trainer: &Trainer<'_>) -> Result<()> {
 fn goal_samples(ex: &Experiment<'_>) -> Result<Vec<GoalSample>> {
     let config = &ex.config.judgement;
     let test = goals_of(ex.tasks.shop(), Split::Test).collect();
-    let test = GoalSample { name: "test", n_shops: 1, goals: drawn_for_evaluation(test, config.episodes) };
+    let test = GoalSample { name: "test", n_shops: 1, goals: evaluation_sample(test, config.episodes) };
     let shops = fresh_shops(ex.seed(), config.shops, ex.config.catalog.auxiliary_products)?;
     // The first shops have one more goal each if the number cannot be divided.
     let n_of =
@@ -83,7 +83,7 @@ fn goal_samples(ex: &Experiment<'_>) -> Result<Vec<GoalSample>> {
     let fresh = shops
         .iter()
         .enumerate()
-        .flat_map(|(place, shop)| drawn_for_evaluation(goals_of(shop, Split::All).collect(), n_of(place)));
+        .flat_map(|(place, shop)| evaluation_sample(goals_of(shop, Split::All).collect(), n_of(place)));
     let fresh = GoalSample { name: "fresh", n_shops: shops.len(), goals: fresh.collect() };
     Ok([test, fresh].into_iter().filter(|sample| !sample.goals.is_empty()).collect())
 }

@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 pub(super) struct TrainerState {
     /// [`VERSION`]; a checkpoint of another version is refused.
     version: u32,
-    /// Optimizer steps of both phases.
+    /// Steps of both phases, as [`crate::metrics::Record::step`] counts them.
     pub(super) step: u64,
     /// Seconds spent so far, without pauses.
     pub(super) seconds: f64,

@@ -31,7 +31,7 @@ use webshop_evaluation::next_action::{Attempt, DarsKind, Exactness, ShopR1Reward
 use webshop_lm::{Completion, SamplingCoordinates};
 
 use crate::config::{Config, Mix, StepScore};
-use crate::data::single_steps::{Drawn, Step, Steps};
+use crate::data::single_steps::{SampledSteps, Step, StepSampler};
 use crate::data::step_format::{ParsedStep, StepFormat};
 use crate::data::task_set::{TaskId, TaskSet, sampled};
 use crate::data::trajectory::Trajectory;
@@ -136,7 +136,7 @@ impl<'a> SingleStep<'a> {
     }
 }
 
-fn record_completions(record: &mut Record, completions: &[ScoredCompletion], drawn: &Drawn) {
+fn record_completions(record: &mut Record, completions: &[ScoredCompletion], drawn: &SampledSteps) {
     let share = |holds: fn(&ScoredCompletion) -> bool| {
         completions.iter().filter(|completion| holds(completion)).count() as f64 / completions.len() as f64
     };
@@ -150,10 +150,10 @@ fn record_completions(record: &mut Record, completions: &[ScoredCompletion], dra
 }
 
 /// The steps of the goals of `tasks`. A layout has no action to terminate, so that all its steps are of episodes.
-pub(super) fn steps_of<'t>(ex: &'t Experiment<'_>, tasks: &'t TaskSet) -> Steps<'t> {
+pub(super) fn steps_of<'t>(ex: &'t Experiment<'_>, tasks: &'t TaskSet) -> StepSampler<'t> {
     let Config { prompt, shop_r1, run, .. } = ex.config;
     let is_chat = prompt.format.is_chat();
-    Steps {
+    StepSampler {
         task_set: tasks,
         results_shown: prompt.results_shown,
         mix: if is_chat { shop_r1.mix } else { Mix::Natural },

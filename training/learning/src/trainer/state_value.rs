@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_state_is_forked_where_the_episode_reaches_it_first() {
         let shop = Arc::new(open_shop(&CatalogConfig::default()).unwrap());
-        let at = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+        let at = EpisodeCoordinates::of_goal(GoalId(0));
         let tasks: Vec<Task> =
             (0..20).map(|sample| Task::new(shop.clone(), at.with_sample(sample))).collect();
         let limits = RolloutConfig { max_steps: 15, lanes: 1 };

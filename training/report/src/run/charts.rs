@@ -19,7 +19,7 @@ const INTERVAL_NOTE: &str = "held-out goals, bands: 95 % intervals";
 fn learning_curve_over_steps(results: &Results) -> Option<String> {
     let at: Vec<f64> = results.records.iter().map(|record| record.step as f64).collect();
     let knee = results.rl_start().map(|record| record.step as f64);
-    let chart = learning_curve(results, &at, "optimizer steps".into(), marks(results));
+    let chart = learning_curve(results, &at, "steps".into(), marks(results));
     LineChart { title: "Success and score over steps", knee, ..chart }.svg()
 }
 
@@ -166,7 +166,7 @@ fn steps_chart(
     let marks: Vec<_> = marks(results).into_iter().filter(|(step, _)| (first..last).contains(step)).collect();
     let knee = marks.first().map(|(step, _)| *step);
     let y = (unit == Unit::Share).then_some([0.0, 1.0]);
-    LineChart { title, note, x_label: "optimizer steps".into(), y, unit, lines, marks, knee }.svg()
+    LineChart { title, note, x_label: "steps".into(), y, unit, lines, marks, knee }.svg()
 }
 
 /// The start of RL.
@@ -228,7 +228,7 @@ fn outcomes(results: &Results) -> Option<String> {
     let chart = BarChart {
         title: "Outcomes of held-out episodes",
         note: String::new(),
-        x_label: "optimizer steps",
+        x_label: "steps",
         unit: Unit::Share,
         parts: parts.iter().map(|(name, _, color)| (*name, *color)).collect(),
         columns: results.records.iter().filter_map(column).collect(),

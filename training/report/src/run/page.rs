@@ -115,8 +115,8 @@ fn evaluations(results: &Results) -> Vec<(String, &Evaluation)> {
     let summary = &results.summary;
     let named = [
         (results.config.model.first_name().to_string(), &summary.initial),
-        ("after the warm start".into(), &summary.warm_start),
-        (format!("after {}", results.method()), &summary.learned),
+        ("warm start".into(), &summary.warm_start),
+        (format!("learned, {}", results.method()), &summary.learned),
     ];
     named.into_iter().filter_map(|(name, evaluation)| Some((name, evaluation.as_ref()?))).collect()
 }

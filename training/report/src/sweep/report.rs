@@ -125,7 +125,7 @@ fn notes(comparison: &Comparison, arms: &[ArmOutcome], is_judged: bool) -> Vec<S
             "Success is a reward of exactly 1. Intervals are 95 %, Student's t over seeds: they say what further seeds would \
              give on these goals. A single seed has no interval, and nor have equal values, such as those of a rule on goals \
              that all seeds share. The difference to {baseline} is paired by seed, and its p-value (paired t test) is \
-             corrected for the number of arms by Holm's method. A star marks a corrected p-value below 0.05: if no arm \
+             corrected by Holm's method for the number of rows that the table compares. A star marks a corrected p-value below 0.05: if no row \
              differed from the baseline, one table in twenty would have a star. KL to the warm start (k1, nats per episode) and entropy (nats per \
              token) are of the same held-out episodes. Tokens are those generated for training, V* estimation included; \
              with cloning alone, those of the demonstrations' completions."

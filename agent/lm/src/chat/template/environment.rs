@@ -77,7 +77,10 @@ fn from_json(value: serde_json::Value) -> Value {
     }
 }
 
-/// `json.dumps` with the arguments that transformers supports.
+/// The most spaces by which `tojson` indents.
+const MAX_INDENT: i64 = 100;
+
+/// `json.dumps` with the arguments that transformers supports. Deviation: an indent is at most [`MAX_INDENT`].
 fn tojson(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<String, Error> {
     const NAMES: [&str; 4] = ["ensure_ascii", "indent", "separators", "sort_keys"];
     let mut arguments = Vec::new();
@@ -95,7 +98,10 @@ fn tojson(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Strin
         None => None,
         Some(indent) => match indent.as_str() {
             Some(text) => Some(text.to_owned()),
-            None => Some(" ".repeat(usize::try_from(i64::try_from(indent.clone())?.max(0)).unwrap_or(0))),
+            None => {
+                let n_spaces = i64::try_from(indent.clone())?.clamp(0, MAX_INDENT);
+                Some(" ".repeat(n_spaces as usize))
+            }
         },
     };
     let (mut item, mut key) = if indent.is_some() { (",", ": ") } else { (", ", ": ") };

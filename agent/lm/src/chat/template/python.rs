@@ -8,6 +8,9 @@ use minijinja::Value;
 use minijinja::value::ValueKind;
 use webshop_pycompat::{UnicodeAge, float_repr, json_float, push_json_string, push_repr};
 
+/// The most containers that are written inside each other. Python stops at some thousand.
+const MAX_DEPTH: usize = 200;
+
 /// The arguments of `json.dumps`.
 pub(super) struct JsonStyle<'s> {
     pub(super) ascii_only: bool,
@@ -75,6 +78,11 @@ pub(super) fn write_json(
     style: &JsonStyle,
     level: usize,
 ) -> Result<(), String> {
+    if level > MAX_DEPTH {
+        return Err(format!(
+            "a value of more than {MAX_DEPTH} nested lists or objects cannot be written as JSON"
+        ));
+    }
     match value.kind() {
         ValueKind::None => out.push_str("null"),
         ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),

@@ -30,7 +30,7 @@ pub(super) fn read(folder: &Path) -> Result<Sources, LmError> {
     if sources.is_empty() {
         let reason = format!(
             "the folder has no chat template: no `{TEMPLATE}`, and no `chat_template` in `{TOKENIZER_CONFIG}`; a \
-             base model has none"
+             model without chat training has none"
         );
         return Err(invalid(folder, reason));
     }

@@ -45,6 +45,15 @@ fn values_are_printed_as_in_python() {
 }
 
 #[test]
+fn absurd_json_is_bounded() {
+    check("{{ value | tojson(indent=9999999999999) | length }}", json!([1]), "105");
+    let nested = (0..300).fold(json!(1), |inner, _| json!([inner]));
+    let extra = Map::from_iter([("value".to_owned(), nested)]);
+    let refused = render("{{ value | tojson }}", TemplateInput { extra, ..TemplateInput::default() });
+    assert!(refused.unwrap_err().contains("more than 200 nested lists"));
+}
+
+#[test]
 fn json_is_formatted_as_in_python() {
     let value = json!({"b": [1, 2.0, {}], "a": "<é> \"\u{7}\""});
     check("{{ value | tojson }}", value.clone(), "{\"b\": [1, 2.0, {}], \"a\": \"<é> \\\"\\u0007\\\"\"}");

@@ -123,6 +123,8 @@ fn unsupported_settings_are_refused_by_name() {
         ("num_attention_heads", 3.into(), "num_attention_heads"),
         ("head_dim", 7.into(), "7 values"),
         ("vocab_size", 0.into(), "vocab_size"),
+        ("max_position_embeddings", 10_000_000_000_000_u64.into(), "at most 4194304 is supported"),
+        ("num_hidden_layers", 1_000_000_000.into(), "at most 4096 is supported"),
         ("rms_norm_eps", 0.0.into(), "rms_norm_eps"),
     ] {
         check_refusal(&changed(json!({ field: value })), &[named]);

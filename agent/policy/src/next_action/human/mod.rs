@@ -6,7 +6,7 @@
 //! | the original's imitation data | a line with `states` and `actions` | as in the recording |
 //! | AgentGym's trajectories | a chat, as a line or as an element of one list | replayed if the shop shows the same pages, else as in the recording |
 //!
-//! [`Recordings`] recognizes the format by its fields and turns each recording into a [`UserSession`], or a
+//! [`SessionReader`] recognizes the format by its fields and turns each recording into a [`UserSession`], or a
 //! [`Skip`] with the reason. Rewards are not checked. Goals are found by their instruction without the price
 //! limit. A session without a goal in the shop gets a split from its instruction, 6 : 1 : 3 for train,
 //! validation and test, so that no instruction is in two splits.
@@ -27,11 +27,11 @@ use serde_json::Value;
 use webshop_env::{Action, Compat, Shop};
 use webshop_products::{Digest, GoalId, Split, line_problem};
 
-use crate::convert::{self, Format, Importer};
+use crate::convert::{self, ChatFileFormat, Importer};
 use crate::error::AgentError;
 use crate::next_action::action::NextAction;
 use crate::next_action::example::{ExampleSource, TakenStep, rationale_of};
-use crate::next_action::from_episodes::{ExampleOptions, replay_session, session_of, split_of};
+use crate::next_action::from_episodes::{ExampleOptions, replay_session, session_of};
 use crate::next_action::human::log::Opened;
 use crate::next_action::human::shown::ShownPage;
 use crate::next_action::mapping::{BuyNowAs, folded};
@@ -42,7 +42,7 @@ pub use self::skip::{Skip, SkipReason};
 
 /// Reads recordings for a shop.
 #[derive(Debug)]
-pub struct Recordings<'a> {
+pub struct SessionReader<'a> {
     shop: &'a Arc<Shop>,
     buy_now_as: BuyNowAs,
     /// Goals by instruction without the price limit.
@@ -56,7 +56,7 @@ struct Imitation {
     actions: Vec<String>,
 }
 
-impl<'a> Recordings<'a> {
+impl<'a> SessionReader<'a> {
     /// Reads recordings for `shop`.
     pub fn new(shop: &'a Arc<Shop>, buy_now_as: BuyNowAs) -> Self {
         let mut goals: BTreeMap<String, Vec<GoalId>> = BTreeMap::new();
@@ -99,7 +99,7 @@ impl<'a> Recordings<'a> {
             reason: SkipReason::NoGoal,
             detail: format!("`{}`", first.goal.instruction_text),
         })?;
-        let split = split_of(self.shop.goals(), goal).to_string();
+        let split = self.shop.goals().split_of(goal).to_string();
         let steps = actions.iter().map(|(_, action)| (rationale_of("", action), action.clone()));
         let session = replay_session(self.shop, goal, steps, self.options(&split));
         let noop = session.steps.iter().zip(&actions).find(|(step, _)| step.action.is_none());
@@ -131,9 +131,9 @@ impl<'a> Recordings<'a> {
     }
 
     fn chatted(&self, line: usize, name: &str, chat: &str) -> Result<UserSession, Skip> {
-        let mut importer = Importer::new(self.shop.clone(), Format::Agenttraj, None, None);
+        let mut importer = Importer::new(self.shop.clone(), ChatFileFormat::Agenttraj, None, None);
         if let Ok(Some(episode)) = importer.import(chat, line) {
-            let split = split_of(self.shop.goals(), episode.goal).to_string();
+            let split = self.shop.goals().split_of(episode.goal).to_string();
             return Ok(session_of(self.shop, &episode, self.options(&split)));
         }
         let no_chat = |detail| Skip { line, reason: SkipReason::NoChat, detail };
@@ -155,7 +155,7 @@ impl<'a> Recordings<'a> {
         let instruction = steps.first().and_then(|(page, ..)| page.instruction()).unwrap_or_default();
         let goal = self.goal(instruction, None);
         let split = match goal {
-            Some(goal) => split_of(self.shop.goals(), goal),
+            Some(goal) => self.shop.goals().split_of(goal),
             None => split_of_unknown(instruction),
         };
         let name = goal.map_or_else(|| format!("{name}:{line}"), |goal| goal.0.to_string());

@@ -41,7 +41,7 @@ fn actions(policy: &mut dyn Policy, instruction: &str, lamps: &[Lamp<'_>], max_s
     data.human.insert(lamps[0].0.into(), vec![instruction]);
     let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
     let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
-    let coordinates = EpisodeCoordinates { step: 0, shop: 0, goal: GoalId(0), sample: 0 };
+    let coordinates = EpisodeCoordinates::of_goal(GoalId(0));
     let task = Task::new(Arc::new(Shop::new(catalog, goals).unwrap()), coordinates);
     let limits = RolloutConfig { max_steps, lanes: 1 };
     let episodes = rollout(policy, &[task], limits, &mut |_, _| ()).unwrap();

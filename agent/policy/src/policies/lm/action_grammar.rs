@@ -1,7 +1,7 @@
 //! The grammar of available completions, for constrained decoding.
 //!
 //! An [`ActionGrammar`] makes the [`Constraint`] of each turn from the clicks of the page and the prompt
-//! format's forms of search and thought. It divides the tokens of a turn so that no completion is cut:
+//! format's forms of search and thought. It divides the tokens of a turn so that their limit cuts no completion:
 //!
 //! ```text
 //! turn   ≥ form of the thought + thought + max(form of a search + words, longest click)

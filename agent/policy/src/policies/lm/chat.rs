@@ -2,19 +2,18 @@
 //!
 //! In formats with one growing chat, a turn's prompt tokens are what the template writes after the last
 //! completion, and completions stay the tokens that were sampled. That is correct only if the template leaves
-//! earlier turns unchanged. [`ChatEncoder::new`] checks this and refuses other templates. Special tokens in
-//! page text are broken by a space, so that no page can end the user's turn or speak as the model.
+//! earlier turns unchanged. [`ChatEncoder::new`] checks this and refuses other templates. [`TurnMarkers`] in
+//! messages are broken by a space, so that no page can end the user's turn or speak as the model.
 
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use webshop_env::{Action, Page};
-use webshop_lm::chat::{ChatTemplate, TemplateInput};
-use webshop_lm::chat::{Message, Role};
+use webshop_lm::chat::{ChatTemplate, Message, Role, TemplateInput, TurnMarkers};
 use webshop_lm::checkpoint::StopTokens;
 use webshop_lm::{BpeTokenizer, Constraint, Context, LmError, Qwen2Config, Thought, ThoughtStart};
 
-use crate::episode::PromptStamp;
+use crate::episode::PromptProvenance;
 use crate::error::AgentError;
 use crate::policies::lm::action_grammar::ActionGrammar;
 use crate::policies::lm::config::LmConfig;
@@ -108,7 +107,8 @@ impl ChatFormat {
 pub(super) struct ChatEncoder<'a> {
     tokenizer: &'a BpeTokenizer,
     format: &'a ChatFormat,
-    stamp: PromptStamp,
+    markers: TurnMarkers,
+    provenance: PromptProvenance,
     grammar: Option<ActionGrammar>,
     /// The most tokens of a rebuilt prompt that leave room for a completion of the greatest length.
     longest_prompt: usize,
@@ -137,7 +137,8 @@ impl<'a> ChatEncoder<'a> {
         let mut encoder = Self {
             tokenizer,
             format,
-            stamp: PromptStamp::new(format.prompt_format, format.version()?),
+            markers: TurnMarkers::new(&format.template, tokenizer, &format.stop_ids)?,
+            provenance: PromptProvenance::new(format.prompt_format, format.version()?),
             grammar: None,
             longest_prompt: config.max_context.saturating_sub(config.max_turn_tokens),
             lanes: Vec::new(),
@@ -219,7 +220,7 @@ impl<'a> ChatEncoder<'a> {
 
     pub(super) fn render(&self, messages: &[Message]) -> Result<String, AgentError> {
         let messages = self.format.few_shot.before(messages).map(|message| {
-            let content = self.tokenizer.without_specials(&message.content);
+            let content = self.markers.break_in(&message.content);
             Message { content, ..message.clone() }.to_template()
         });
         Ok(self.format.template.render(&TemplateInput {
@@ -240,13 +241,7 @@ impl<'a> ChatEncoder<'a> {
             return Ok(());
         }
         messages.extend([Message::text(Role::Assistant, &completion), Message::text(Role::User, "two")]);
-        // Special tokens are kept: the check is about completions, not about pages.
-        let after = self.format.template.render(&TemplateInput {
-            messages: self.format.few_shot.before(&messages).map(Message::to_template).collect(),
-            tools: prompt_format.tools(),
-            add_generation_prompt: true,
-            ..TemplateInput::default()
-        })?;
+        let after = self.render(&messages)?;
         let rest = after.strip_prefix(&before).and_then(|rest| rest.strip_prefix(&completion));
         rest.map(|_| ()).ok_or_else(|| self.changes_turns())
     }
@@ -263,20 +258,20 @@ impl<'a> ChatEncoder<'a> {
 }
 
 impl TurnEncoder for ChatEncoder<'_> {
-    fn stamp(&self) -> PromptStamp {
-        self.stamp.clone()
+    fn provenance(&self) -> PromptProvenance {
+        self.provenance.clone()
     }
 
     fn stop_ids(&self) -> &[u32] {
         &self.format.stop_ids
     }
 
-    fn begin(&mut self, n_lanes: usize) {
+    fn begin_rollout(&mut self, n_lanes: usize) {
         self.lanes.clear();
         self.lanes.resize_with(n_lanes, || None);
     }
 
-    fn enter(&mut self, lane: usize) {
+    fn begin_episode(&mut self, lane: usize) {
         self.lanes[lane] = None;
     }
 

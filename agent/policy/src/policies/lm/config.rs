@@ -11,7 +11,7 @@ pub struct LmConfig {
     pub max_context: usize,
     /// The maximum tokens of a completion.
     pub max_turn_tokens: usize,
-    /// Whether only available actions can be sampled; completions are then never cut. Log-probabilities are
+    /// Whether only available actions can be sampled; completions are then cut only where the context is full. Log-probabilities are
     /// those of the constrained distribution, which training does not use: for rollouts and evaluation only.
     pub constrained: bool,
 }

@@ -56,13 +56,13 @@ impl<'a> DemonstrationRenderer<'a> {
         turns: &[ExpertTurn],
     ) -> Result<Option<Vec<RenderedTurn>>, AgentError> {
         let mut encoder = self.encoder.clone();
-        encoder.begin(1);
+        encoder.begin_rollout(1);
         let mut rendered = Vec::with_capacity(turns.len());
         let walk = Session::walk(shop, goal, turns.iter().map(|turn| &turn.action));
         for ((number, turn), before) in turns.iter().enumerate().zip(walk) {
             let view = LaneView {
                 lane: 0,
-                coordinates: EpisodeCoordinates { step: 0, shop: 0, goal, sample: 0 },
+                coordinates: EpisodeCoordinates::of_goal(goal),
                 shop,
                 session: &before.session,
                 page: &before.page,

@@ -3,7 +3,7 @@
 use webshop_env::Page;
 use webshop_lm::{Constraint, Context};
 
-use crate::episode::PromptStamp;
+use crate::episode::PromptProvenance;
 use crate::error::AgentError;
 use crate::policies::policy::LaneView;
 use crate::prompt_format::ParsedCompletion;
@@ -11,16 +11,16 @@ use crate::prompt_format::ParsedCompletion;
 /// Encodes pages as prompt tokens and parses completion tokens, with a memory for each lane.
 pub(super) trait TurnEncoder: std::fmt::Debug {
     /// The prompt format and its version.
-    fn stamp(&self) -> PromptStamp;
+    fn provenance(&self) -> PromptProvenance;
 
     /// The tokens that end a completion.
     fn stop_ids(&self) -> &[u32];
 
     /// Creates the memories of `n_lanes` lanes.
-    fn begin(&mut self, n_lanes: usize);
+    fn begin_rollout(&mut self, n_lanes: usize);
 
     /// Clears the memory of a lane.
-    fn enter(&mut self, lane: usize);
+    fn begin_episode(&mut self, lane: usize);
 
     /// The prompt tokens that are new in this turn, and whether they continue the lane's context.
     fn encode(&mut self, view: &LaneView<'_>) -> Result<(Context, Vec<u32>), AgentError>;

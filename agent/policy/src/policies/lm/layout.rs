@@ -3,7 +3,7 @@
 use webshop_env::{Action, Page, SearchPage};
 use webshop_lm::{BpeTokenizer, Constraint, Context, Thought, ThoughtStart};
 
-use crate::episode::PromptStamp;
+use crate::episode::PromptProvenance;
 use crate::error::AgentError;
 use crate::policies::lm::action_grammar::ActionGrammar;
 use crate::policies::lm::config::LmConfig;
@@ -61,20 +61,20 @@ impl<'a> LayoutEncoder<'a> {
 }
 
 impl TurnEncoder for LayoutEncoder<'_> {
-    fn stamp(&self) -> PromptStamp {
+    fn provenance(&self) -> PromptProvenance {
         let prompt_format = self.layout.prompt_format();
-        PromptStamp::new(prompt_format, prompt_format.version())
+        PromptProvenance::new(prompt_format, prompt_format.version())
     }
 
     fn stop_ids(&self) -> &[u32] {
         &self.stop_ids
     }
 
-    fn begin(&mut self, n_lanes: usize) {
+    fn begin_rollout(&mut self, n_lanes: usize) {
         self.renderers = vec![self.layout.renderer(); n_lanes];
     }
 
-    fn enter(&mut self, lane: usize) {
+    fn begin_episode(&mut self, lane: usize) {
         self.renderers[lane] = self.layout.renderer();
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Each turn of an [`LmPolicy`]: encode the prompt, sample until a stop token, parse the completion. Prompts
 //! are encoded by a `TurnEncoder`: one for layouts, and one for chats, which uses the template
-//! of a [`ChatFormat`]. An episode stops if its context has no room for the page and a completion.
+//! of a [`ChatFormat`]. An episode stops if its context has no room for the page and one token more; a completion that
+//! fills the context is cut.
 
 pub(crate) mod config;
 mod encoder;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use webshop_lm::{BpeTokenizer, Engine, Generator, GeneratorConfig, Request, SamplingCoordinates};
 use webshop_products::Seed;
 
-use crate::episode::{PromptStamp, Sampling, Turn, TurnTokens};
+use crate::episode::{PromptProvenance, Sampling, Turn, TurnTokens};
 use crate::error::AgentError;
 use crate::policies::lm::chat::{ChatEncoder, ChatFormat};
 use crate::policies::lm::config::LmConfig;
@@ -51,7 +52,7 @@ impl<'a> LmPolicy<'a> {
     ///
     /// # Errors
     /// If the tokenizer lacks a special token of the layout, or `config` is `constrained` and `max_turn_tokens` too small.
-    pub fn laid_out(
+    pub fn with_layout(
         engine: impl Into<Engine>,
         tokenizer: &'a BpeTokenizer,
         layout: Layout,
@@ -109,7 +110,7 @@ impl Policy for LmPolicy<'_> {
         "lm"
     }
 
-    fn begin(&mut self, n_lanes: usize) -> Result<(), AgentError> {
+    fn begin_rollout(&mut self, n_lanes: usize) -> Result<(), AgentError> {
         let config = GeneratorConfig {
             n_lanes,
             capacity: self.config.max_context,
@@ -119,13 +120,13 @@ impl Policy for LmPolicy<'_> {
             certainty: None,
         };
         self.generator = Some(Generator::new(self.engine.clone(), config)?);
-        self.encoder.begin(n_lanes);
+        self.encoder.begin_rollout(n_lanes);
         Ok(())
     }
 
-    fn enter(&mut self, lane: usize) {
-        self.encoder.enter(lane);
-        self.generator.as_mut().expect("`begin` was called").clear_lane(lane);
+    fn begin_episode(&mut self, lane: usize) {
+        self.encoder.begin_episode(lane);
+        self.generator.as_mut().expect("`begin_rollout` was called").clear_lane(lane);
     }
 
     /// Encodes the prompt again, for the memory of the encoder, and takes the recorded tokens.
@@ -140,7 +141,7 @@ impl Policy for LmPolicy<'_> {
             return Err(refuse("its prompt has other tokens here; use the prompt format of the recording"));
         }
         self.encoder.decode(view, &tokens.completion.ids);
-        let generator = self.generator.as_mut().expect("`begin` was called");
+        let generator = self.generator.as_mut().expect("`begin_rollout` was called");
         let ids = [&tokens.prompt_ids[..], &tokens.completion.ids].concat();
         generator.extend_context(view.lane, tokens.context, &ids);
         Ok(())
@@ -148,7 +149,7 @@ impl Policy for LmPolicy<'_> {
 
     fn act(&mut self, lanes: &[LaneView<'_>]) -> Result<Vec<Decision>, AgentError> {
         let requests = lanes.iter().map(|view| self.request(view)).collect::<Result<Vec<_>, _>>()?;
-        let generator = self.generator.as_mut().expect("`begin` was called");
+        let generator = self.generator.as_mut().expect("`begin_rollout` was called");
         let completions = generator.generate(&requests)?;
         let decisions = lanes.iter().zip(requests).zip(completions).map(|((view, request), completion)| {
             if completion.ids.is_empty() {
@@ -161,7 +162,7 @@ impl Policy for LmPolicy<'_> {
         Ok(decisions.collect())
     }
 
-    fn prompt(&self) -> Option<PromptStamp> {
+    fn prompt(&self) -> Option<PromptProvenance> {
         let LmConfig { sampler, max_turn_tokens, .. } = self.config;
         let sampling = Sampling {
             temperature: shortest_decimal(sampler.temperature()),
@@ -169,7 +170,11 @@ impl Policy for LmPolicy<'_> {
             max_tokens: u32::try_from(max_turn_tokens).unwrap_or(u32::MAX),
             seed: self.seed.0,
         };
-        Some(PromptStamp { model: self.model.clone(), sampling: Some(sampling), ..self.encoder.stamp() })
+        Some(PromptProvenance {
+            model: self.model.clone(),
+            sampling: Some(sampling),
+            ..self.encoder.provenance()
+        })
     }
 }
 

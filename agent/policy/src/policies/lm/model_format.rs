@@ -22,7 +22,7 @@ impl ModelFormat {
     /// The policy of a model with this format.
     ///
     /// # Errors
-    /// As [`LmPolicy::laid_out`] and [`LmPolicy::chat`].
+    /// As [`LmPolicy::with_layout`] and [`LmPolicy::chat`].
     pub fn policy<'a>(
         &'a self,
         engine: impl Into<Engine>,
@@ -31,7 +31,7 @@ impl ModelFormat {
         seed: Seed,
     ) -> Result<LmPolicy<'a>, AgentError> {
         match self {
-            Self::Layout(layout) => LmPolicy::laid_out(engine, tokenizer, *layout, config, seed),
+            Self::Layout(layout) => LmPolicy::with_layout(engine, tokenizer, *layout, config, seed),
             Self::Chat(format) => LmPolicy::chat(engine, tokenizer, format, config, seed),
         }
     }

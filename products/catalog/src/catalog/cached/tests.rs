@@ -84,7 +84,9 @@ fn another_file_of_products_or_a_damaged_cache_is_read_anew() {
     let whole = fs::read(&file).unwrap();
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
-    for damaged in [&whole[..whole.len() / 2], &[], &flipped] {
+    // The number of products follows the length of its block.
+    let huge = [&whole[..8], &[0xff; 9], &[1], &whole[18..]].concat();
+    for damaged in [&whole[..whole.len() / 2], &[], &flipped, &huge] {
         fs::write(&file, damaged).unwrap();
         assert!(digests(folders.open(SourceConfig::default())) == before);
         assert!(fs::read(&file).unwrap() == whole, "it was not cached again");

@@ -188,7 +188,7 @@ fn dropped_records_are_counted_and_the_first_five_are_reported() {
       `/items_shuffle.json`, record 2 (`B2`): field `pricing`: `cheap` has no amount in dollars
       `/items_shuffle.json`, record 3 (`B3`): missing field `name`
       `/items_shuffle.json`, record 4 (`B4`): field `images`: invalid length 0, expected at least one image
-      `/items_shuffle.json`, record 5 (`?`): invalid type: integer `7`, expected an object with the fields of a product
+      `/items_shuffle.json`, record 5 (`?`): invalid type: integer `7`, expected an object
       `/items_ins_v2.json`, record 1 (`B1`): field `instruction_attributes`: must not be empty
       and 1 more
     ");

@@ -11,8 +11,8 @@ use crate::setup::open_shop::open_shop;
 use crate::setup::tokenizer::train_tokenizer;
 
 /// Steps of episodes by the browsing expert with these habits, else by the experts of `two-habits`.
-fn steps_in<'t>(task_set: &'t TaskSet, config: &Config, browsing: Option<BrowsingHabits>) -> Steps<'t> {
-    Steps {
+fn steps_in<'t>(task_set: &'t TaskSet, config: &Config, browsing: Option<BrowsingHabits>) -> StepSampler<'t> {
+    StepSampler {
         task_set,
         results_shown: config.prompt.results_shown,
         mix: Mix::Natural,

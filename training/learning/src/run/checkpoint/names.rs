@@ -100,6 +100,16 @@ pub(super) fn step_of(name: &str) -> Option<u64> {
     name.strip_prefix("step-")?.parse().ok()
 }
 
+/// What is said of a path that does not exist. One of the form `OWNER/NAME` may be meant as a model of Hugging Face.
+fn no_such_path(path: &Path) -> String {
+    match path.to_str() {
+        Some(name) if name.split('/').count() == 2 && !name.starts_with(['.', '/']) => format!(
+            "there is no such path; models are not downloaded: `hf download {name} --local-dir DIR` makes a folder to name"
+        ),
+        _ => "there is no such path".to_owned(),
+    }
+}
+
 /// Finds the checkpoint at `path`: a checkpoint, a link to one, or a run folder, of which it is
 /// `checkpoints/last`. A folder that holds a file named `marker` is a checkpoint.
 pub(crate) fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
@@ -108,7 +118,7 @@ pub(crate) fn find_checkpoint(path: &Path, marker: &str) -> Result<PathBuf> {
     let is_folder = fs::symlink_metadata(path).is_ok_and(|data| data.is_dir());
     let link = path.file_name().and_then(Link::of).filter(|_| !is_folder);
     if !path.exists() && link.is_none() {
-        return Err(missing("there is no such path".into()));
+        return Err(missing(no_such_path(path)));
     }
     let linked = match (link, path.parent()) {
         (Some(link), Some(checkpoints)) => link.checkpoint(checkpoints)?,

@@ -12,9 +12,9 @@ use webshop_products::ProductIdx;
 const MAX_WORDS_BYTES: usize = 2_000;
 
 /// The recent searches of a shop, shared by all its sessions.
-pub(crate) struct SearchMemo(Option<Cache<Box<str>, Arc<[ProductIdx]>>>);
+pub(crate) struct QueryCache(Option<Cache<Box<str>, Arc<[ProductIdx]>>>);
 
-impl SearchMemo {
+impl QueryCache {
     /// A cache of about `capacity` searches; 0 caches none.
     pub(crate) fn new(capacity: usize) -> Self {
         Self((capacity > 0).then(|| Cache::new(capacity)))
@@ -45,14 +45,14 @@ mod tests {
     fn a_search_is_made_once_if_it_is_cached() {
         let long = "x".repeat(MAX_WORDS_BYTES + 1);
         for (capacity, words, n_made) in [(8, "lamp", 1), (0, "lamp", 2), (8, long.as_str(), 2)] {
-            let memo = SearchMemo::new(capacity);
+            let cache = QueryCache::new(capacity);
             let made = Cell::new(0);
             for _ in 0..2 {
                 let search = || {
                     made.set(made.get() + 1);
                     Ok::<_, ()>([ProductIdx(7)].into())
                 };
-                assert_eq!(*memo.get_or(words, search).unwrap(), [ProductIdx(7)]);
+                assert_eq!(*cache.get_or(words, search).unwrap(), [ProductIdx(7)]);
             }
             assert_eq!(made.get(), n_made, "capacity {capacity}");
         }
@@ -60,8 +60,8 @@ mod tests {
 
     #[test]
     fn a_failed_search_is_not_cached() {
-        let memo = SearchMemo::new(8);
-        assert_eq!(memo.get_or("lamp", || Err(3)), Err(3));
-        assert_eq!(memo.get_or("lamp", || Ok::<_, i32>([].into())).map(|found| found.len()), Ok(0));
+        let cache = QueryCache::new(8);
+        assert_eq!(cache.get_or("lamp", || Err(3)), Err(3));
+        assert_eq!(cache.get_or("lamp", || Ok::<_, i32>([].into())).map(|found| found.len()), Ok(0));
     }
 }

@@ -1,6 +1,6 @@
 //! The page of a session.
 
-use super::results::page_of;
+use super::results::listing_page;
 use super::{LastListing, Outcome, Place, Session};
 use crate::original::compat::Compat;
 use crate::page::{
@@ -61,7 +61,7 @@ impl Session {
 
     fn results_page(&self, shop: &Shop, last: &mut LastListing, instruction: Arc<str>) -> ResultsPage {
         let products = last.known(shop, &self.query);
-        let items = page_of(products, self.page_number).iter().map(|&at| {
+        let items = listing_page(products, self.page_number).iter().map(|&at| {
             let product = shop.catalog().get(at);
             ResultItem {
                 product: at,

@@ -1,8 +1,8 @@
-//! No files of a crate import each other in a circle.
+//! No files of a crate import each other in a cycle.
 //!
 //! An arrow goes from a file to the file whose item a path names, behind all `use` declarations that pass it on. A module
 //! and the files below it are one thing in two ways: a file may take items of the module that it is part of, and the module
-//! may call its parts. Both at once are no circle; each together with a third file is.
+//! may call its parts. Both at once are no cycle; each together with a third file is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -209,8 +209,8 @@ impl Tree<'_> {
     }
 }
 
-/// A circle through `start`, if there is one: the shortest way back to it.
-fn circle(arrows: &BTreeMap<Module, BTreeSet<Module>>, start: &Module) -> Option<Vec<Module>> {
+/// A cycle through `start`, if there is one: the shortest way back to it.
+fn cycle(arrows: &BTreeMap<Module, BTreeSet<Module>>, start: &Module) -> Option<Vec<Module>> {
     let (mut ways, mut seen) = (vec![vec![start.clone()]], BTreeSet::new());
     while !ways.is_empty() {
         let mut longer = Vec::new();
@@ -229,42 +229,42 @@ fn circle(arrows: &BTreeMap<Module, BTreeSet<Module>>, start: &Module) -> Option
     None
 }
 
-fn shown(circle: &[Module]) -> String {
+fn shown(cycle: &[Module]) -> String {
     let name = |module: &Module| if module.is_empty() { "crate".to_owned() } else { module.join("::") };
-    circle.iter().map(name).collect::<Vec<_>>().join(" → ")
+    cycle.iter().map(name).collect::<Vec<_>>().join(" → ")
 }
 
-/// Circles of a crate, each once: that of its first file in the order of names.
-fn circles(krate: &Crate) -> Vec<String> {
+/// Cycles of a crate, each once: that of its first file in the order of names.
+fn cycles(krate: &Crate) -> Vec<String> {
     let mut found = BTreeSet::new();
     for kin in [Kin::Up, Kin::Down] {
         let arrows = krate.arrows(kin);
-        let circles = arrows.keys().filter_map(|start| circle(&arrows, start));
-        let firsts = circles.filter(|circle| circle.iter().all(|module| *module >= circle[0]));
-        found.extend(firsts.map(|circle| shown(&circle)));
+        let cycles = arrows.keys().filter_map(|start| cycle(&arrows, start));
+        let firsts = cycles.filter(|cycle| cycle.iter().all(|module| *module >= cycle[0]));
+        found.extend(firsts.map(|cycle| shown(&cycle)));
     }
     found.into_iter().collect()
 }
 
 #[test]
-fn no_files_import_each_other_in_a_circle() {
+fn no_files_import_each_other_in_a_cycle() {
     let mut found = Vec::new();
     for krate in CRATES {
-        let circles = circles(&Crate::read(&root().join(krate.folder)));
-        found.extend(circles.into_iter().map(|circle| format!("{}: {circle}", krate.name)));
+        let cycles = cycles(&Crate::read(&root().join(krate.folder)));
+        found.extend(cycles.into_iter().map(|cycle| format!("{}: {cycle}", krate.name)));
     }
-    assert!(found.is_empty(), "{} circles:\n{}", found.len(), found.join("\n"));
+    assert!(found.is_empty(), "{} cycles:\n{}", found.len(), found.join("\n"));
 }
 
 #[test]
-fn circles_are_found_behind_what_passes_names_on() {
+fn cycles_are_found_behind_what_passes_names_on() {
     let krate = |sources: &[(&str, &str)]| {
         let file = |(path, source): &(&str, &str)| {
             let module = module_of(Path::new(path));
             let links = links(&super::source::tokens(source), &module);
             (module, links)
         };
-        circles(&Crate { files: sources.iter().map(file).collect() })
+        cycles(&Crate { files: sources.iter().map(file).collect() })
     };
     let facade = ("lib.rs", "mod a; mod b; pub use a::{One, Other as Third}; pub use b::*;");
     let a = |uses: &'static str| ("a.rs", uses);
