@@ -16,10 +16,17 @@ impl Endpoint {
     /// The server with the base address `base`, such as `http://localhost:8000/v1`.
     ///
     /// # Errors
-    /// If `base` is not an HTTP address or contains a password, or the key is empty or not visible ASCII.
+    /// If `base` is not an HTTP address or contains a password or a query, or the key is empty or not visible ASCII.
     pub fn parse(base: &str, key: Option<String>) -> Result<Endpoint, RemoteError> {
         let mut url = parse_http(base, "http://localhost:8000/v1")
             .map_err(|BadAddress { url, reason }| RemoteError::Endpoint { url, reason })?;
+        if url.query().is_some() {
+            url.set_query(None);
+            let reason =
+                "the address must not contain a query, which may hold a key; `--api-key-env` names a key"
+                    .to_owned();
+            return Err(RemoteError::Endpoint { url: url.into(), reason });
+        }
         if key.as_ref().is_some_and(|key| key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()))
         {
             let reason = "the API key is empty or has other than visible ASCII characters".to_owned();
@@ -68,6 +75,8 @@ mod tests {
         }
         let error = Endpoint::parse("http://me:secret@example.org/v1", None).unwrap_err().to_string();
         assert!(error.contains("example.org") && !error.contains("secret"), "{error}");
+        let error = Endpoint::parse("http://example.org/v1?key=secret", None).unwrap_err().to_string();
+        assert!(error.contains("example.org/v1") && !error.contains("secret"), "{error}");
         let endpoint = Endpoint::parse("http://localhost", Some("secret".into())).unwrap();
         assert!(!format!("{endpoint:?}").contains("secret"));
     }
