@@ -100,11 +100,14 @@ pub(super) fn step_of(name: &str) -> Option<u64> {
     name.strip_prefix("step-")?.parse().ok()
 }
 
-/// What is said of a path that does not exist. One of the form `OWNER/NAME` may be meant as a model of Hugging Face.
+/// What is said of a path that does not exist. One of the form `OWNER/NAME` may be meant as a model of Hugging Face,
+/// unless there is a folder `OWNER`, or it is that of runs.
 fn no_such_path(path: &Path) -> String {
-    match path.to_str() {
-        Some(name) if name.split('/').count() == 2 && !name.starts_with(['.', '/']) => format!(
-            "there is no such path; models are not downloaded: `hf download {name} --local-dir DIR` makes a folder to name"
+    let is_folder = |owner: &str| Path::new(owner).is_dir() || ["", ".", "..", "runs"].contains(&owner);
+    let parts: Option<Vec<&str>> = path.to_str().map(|name| name.split('/').collect());
+    match parts.as_deref() {
+        Some([owner, name]) if !is_folder(owner) => format!(
+            "there is no such path; models are not downloaded: `hf download {owner}/{name} --local-dir DIR` makes a folder to name"
         ),
         _ => "there is no such path".to_owned(),
     }

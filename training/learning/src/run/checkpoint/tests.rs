@@ -182,3 +182,13 @@ fn a_named_checkpoint_that_is_gone_is_an_error() {
     fs::remove_dir_all(saved).unwrap();
     assert!(matches!(run.last_checkpoint().unwrap_err(), TrainingError::NoCheckpoint { .. }));
 }
+
+#[test]
+fn a_missing_model_of_hugging_face_is_distinguished_from_a_missing_run() {
+    let message = |path: &str| find_checkpoint(Path::new(path), "model").unwrap_err().to_string();
+    let id = "Qwen/Qwen2.5-0.5B-Instruct";
+    assert!(message(id).contains(&format!("`hf download {id} --local-dir DIR`")), "{}", message(id));
+    for missing in ["runs/short", "missing", "src/missing", "/nowhere/missing"] {
+        assert!(message(missing).ends_with("there is no such path"), "{}", message(missing));
+    }
+}
