@@ -90,6 +90,7 @@ impl Shop {
         }
         clicks
     }
+
     /// For each required option the groups that can meet it, each with the value that does: the option's own
     /// group first, then values of equal spelling, then any that the reward accepts.
     fn offers<'a>(&'a self, goal: &Goal, product: ProductIdx) -> Vec<Vec<Offer<'a>>> {

@@ -23,26 +23,21 @@ impl RawData {
         let mut maker = CatalogMaker::default();
         read_files(dir, limit, &mut bad, |record| {
             match record {
-                RawRecord::Item(item) => {
-                    maker.add(&item, |pricing, position| pricing.charged_by_seed(Seed(0), position.0))?;
-                    data.items.push(item);
+                RawRecord::Malformed(asin, problem) if maker.catalog().find(&asin).is_none() => {
+                    return Err(problem);
                 }
-                RawRecord::Malformed(asin, problem) => {
-                    if maker.catalog().find(&asin).is_none() {
-                        return Err(problem);
-                    }
+                RawRecord::Item(ref item) => {
+                    maker.add(item, |pricing, position| pricing.charged_by_seed(Seed(0), position.0))?;
                 }
-                RawRecord::Instruction(asin, entry) => {
+                RawRecord::Instruction(ref asin, ref entry) => {
                     let makes_any = entry.synthetic()?.is_some();
-                    if let Some(product) = maker.catalog().find(&asin).filter(|_| makes_any) {
+                    if let Some(product) = maker.catalog().find(asin).filter(|_| makes_any) {
                         check_combinations(maker.catalog().get(product))?;
                     }
-                    data.instructions.insert(asin, entry);
                 }
-                RawRecord::Human(asin, entries) => {
-                    data.human.insert(asin, entries);
-                }
+                _ => {}
             }
+            data.add(record);
             Ok(())
         })?;
         if limit.is_some() {

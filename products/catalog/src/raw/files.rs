@@ -38,22 +38,13 @@ impl RawData {
         let mut known = HashSet::new();
         read_files(dir, limit, &mut BadRecords::Refused, |record| {
             match record {
-                RawRecord::Item(item) => {
+                RawRecord::Malformed(asin, problem) if !known.contains(&asin) => return Err(problem),
+                RawRecord::Item(ref item) => {
                     known.insert(item.asin.clone());
-                    data.items.push(item);
                 }
-                RawRecord::Malformed(asin, problem) => {
-                    if !known.contains(&asin) {
-                        return Err(problem);
-                    }
-                }
-                RawRecord::Instruction(asin, entry) => {
-                    data.instructions.insert(asin, entry);
-                }
-                RawRecord::Human(asin, entries) => {
-                    data.human.insert(asin, entries);
-                }
+                _ => {}
             }
+            data.add(record);
             Ok(())
         })?;
         if limit.is_some() {
@@ -89,6 +80,20 @@ impl RawData {
         let mut human = RecordWriter::map(&mut *out)?;
         self.human.iter().try_for_each(|(asin, entries)| human.add(Some(asin), entries))?;
         human.finish()?.write_all(b"}\n")
+    }
+
+    /// Appends a record; a malformed one is left out.
+    pub(crate) fn add(&mut self, record: RawRecord) {
+        match record {
+            RawRecord::Item(item) => self.items.push(item),
+            RawRecord::Malformed(..) => {}
+            RawRecord::Instruction(asin, entry) => {
+                self.instructions.insert(asin, entry);
+            }
+            RawRecord::Human(asin, entries) => {
+                self.human.insert(asin, entries);
+            }
+        }
     }
 
     pub(crate) fn drop_instructions_without_product(&mut self) {
