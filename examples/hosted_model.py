@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--out", default="hosted.jsonl", help="file of the episodes")
     own, flags = parser.parse_known_args()
     code = rollout(own.base_url, own.model, own.out, ["--catalog", own.catalog, *flags])
-    if Path(own.out).exists():
+    if code == 0:
         report(own.out, webshop.Shop(own.catalog))
     sys.exit(code)
 

@@ -74,7 +74,7 @@ def main() -> None:
     finally:
         server.terminate()
         server.wait()
-    if Path(own.out).exists():
+    if code == 0:
         hosted_model.report(own.out, webshop.Shop(own.catalog))
     sys.exit(code)
 

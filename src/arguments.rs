@@ -5,9 +5,15 @@ use std::sync::OnceLock;
 
 static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Keeps the arguments of the first call and returns them.
-pub(crate) fn keep(arguments: Vec<OsString>) -> &'static [OsString] {
-    ARGUMENTS.get_or_init(|| arguments)
+/// Keeps the arguments of the one command that runs in this process.
+///
+/// # Errors
+/// If a command was run before.
+pub(crate) fn keep(arguments: Vec<OsString>) -> anyhow::Result<()> {
+    let kept = ARGUMENTS.set(arguments);
+    kept.map_err(|_| {
+        anyhow::anyhow!("a process runs one command of webshop; run this one in another process")
+    })
 }
 
 /// The arguments that were kept, the name of the program first.

@@ -22,9 +22,9 @@ const NUMBER_WIDTH: usize = 20;
 /// The most products of a generated catalog: several times those of the full original.
 const MAX_PRODUCTS: u64 = 10_000_000;
 
-/// The verbs of `webshop catalog`.
+/// The commands of `webshop catalog`.
 #[derive(clap::Subcommand)]
-pub(crate) enum CatalogVerb {
+pub(crate) enum CatalogCommand {
     /// Generate a catalog and write it as three JSON files in the original WebShop's form
     Generate {
         /// Seed of the generator; the embedded catalogs have seed 0
@@ -69,22 +69,22 @@ pub(crate) enum CatalogVerb {
     },
 }
 
-/// Runs a verb.
-pub(crate) fn run(verb: CatalogVerb) -> anyhow::Result<ExitCode> {
-    match verb {
-        CatalogVerb::Generate { seed, products, instructed, out } => {
+/// Runs a command.
+pub(crate) fn run(command: CatalogCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        CatalogCommand::Generate { seed, products, instructed, out } => {
             generate(Seed(seed), usize::try_from(products)?, instructed, &out)?;
         }
-        CatalogVerb::Inspect { shop, split_rule, against: None, json } => {
+        CatalogCommand::Inspect { shop, split_rule, against: None, json } => {
             let shop = shop.open_split_by(split_rule)?;
             print(&CatalogReport::new(shop.catalog(), shop.goals()), json)?;
         }
-        CatalogVerb::Inspect { shop, split_rule, against: Some(other), json } => {
+        CatalogCommand::Inspect { shop, split_rule, against: Some(other), json } => {
             let catalogs =
                 [Column::open(&shop, split_rule)?, Column::open(&shop.of_catalog(other), split_rule)?];
             print(&Comparison { catalogs }, json)?;
         }
-        CatalogVerb::Deviations { shop, nouns, json } => {
+        CatalogCommand::Deviations { shop, nouns, json } => {
             let world = OriginalWorld::load(&shop.read()?, GoalStyle::Synthetic, 0)?;
             let nouns = nouns.read()?.map_or(NounReference::EveryWord, NounReference::Table);
             print(&DeviationReport::new(&shop.open()?, &world, &nouns)?, json)?;

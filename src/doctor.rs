@@ -48,7 +48,7 @@ fn print_memory(estimate: &MemoryEstimate, backend: Backend, problem: Option<Str
     };
     outln!("{n_parameters} parameters, {n_learnable} of them trainable; {backend}")?;
     if *n_example_tokens > 0 {
-        outln!("{n_example_tokens} tokens of worked examples in front of every prompt")?;
+        outln!("{n_example_tokens} tokens of few-shot examples in front of every prompt")?;
     }
     print_need("", &estimate.host)?;
     print_available("available", estimate.available, "this system does not say")?;

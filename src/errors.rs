@@ -24,7 +24,7 @@ pub(crate) fn one_line(error: &anyhow::Error) -> String {
     line
 }
 
-/// Which flag or verb helps, if one does.
+/// Which flag or command helps, if one does.
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     error.chain().find_map(|cause| {
         let of_run = cause.downcast_ref().and_then(of_training);

@@ -2,7 +2,7 @@
 //!
 //! A library, because two programs have it: the binary in `main.rs` and the Python package.
 //!
-//! One file per verb. A verb parses its flags (`args` holds those that several verbs share), calls the
+//! One file per command. A command parses its flags (`args` holds those that several commands share), calls the
 //! libraries, and prints: data on stdout, logs and progress on stderr. No algorithm lives here. Exit codes:
 //! 0 done, 1 a check found a difference, 2 error, 130 interrupted after a checkpoint was written.
 
@@ -49,14 +49,14 @@ use tracing_subscriber::EnvFilter;
 use webshop_training::RolloutWorkers;
 use webshop_training::config::Preset;
 
-/// Printed below the list of verbs.
+/// Printed below the list of commands.
 const EXAMPLES: &str = "Examples:
   webshop play                                   complete an episode yourself
   webshop rollout --policy rule                  baseline: a scripted policy on test goals
   webshop train --preset quick --out runs/first  train a small model on the CPU, in minutes
   webshop eval --checkpoint runs/first           evaluate it on test goals
 
-`webshop VERB --help` lists the flags of a verb. Set RUST_LOG=debug for more log messages.";
+`webshop COMMAND --help` lists its flags. Set RUST_LOG=debug for more log messages.";
 
 /// What is logged unless `RUST_LOG` says otherwise. rmcp logs every message of a client, and every error that it is sent
 /// as one of the server's.
@@ -71,11 +71,11 @@ struct Cli {
           value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     #[command(subcommand)]
-    verb: Verb,
+    command: Command,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum Command {
     /// Train a model: supervised warm start, then reinforcement learning (A*-PO by default), and a report
     Train(train::TrainArgs),
     /// Show the progress of a training run, or of a comparison, in the terminal
@@ -112,29 +112,32 @@ enum Verb {
     Trace(trace::TraceArgs),
     /// Predict single next actions, as in the paper Shop-R1: data, training, evaluation
     #[command(name = "shop-r1", subcommand)]
-    ShopR1(shop_r1::ShopR1Verb),
+    ShopR1(shop_r1::ShopR1Command),
     /// Generate or inspect a product catalog
     #[command(subcommand)]
-    Catalog(catalog::CatalogVerb),
+    Catalog(catalog::CatalogCommand),
     /// Create, inspect, merge or convert a model folder
     #[command(subcommand)]
-    Model(model::ModelVerb),
+    Model(model::ModelCommand),
 }
 
-/// Runs the verb that the arguments name, of which the first is the name of the program. Once in a process: logs, and a
-/// given number of threads, are the process's.
+/// Runs the command that the arguments name, of which the first is the name of the program. Once in a process: logs, and a
+/// given number of threads, are the process's. A second command ends with 2; wrong usage does not count.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     answer(arguments, None)
 }
 
-/// Like [`main`], for the verb `train` alone, whose training episodes `workers` make.
+/// Like [`main`], for the command `train` alone, whose training episodes `workers` make.
 pub fn train_with_workers(arguments: Vec<OsString>, workers: &dyn RolloutWorkers) -> ExitCode {
     answer(arguments, Some(workers))
 }
 
 fn answer(arguments: Vec<OsString>, workers: Option<&dyn RolloutWorkers>) -> ExitCode {
-    let code = match Cli::try_parse_from(arguments::keep(arguments)) {
-        Ok(cli) => parsed(cli, workers),
+    let code = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => match arguments::keep(arguments) {
+            Ok(()) => parsed(cli, workers),
+            Err(error) => failed(&error),
+        },
         Err(usage) => match usage.print() {
             Ok(()) => ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(2)),
             Err(_) => ExitCode::from(2),
@@ -159,38 +162,40 @@ fn parsed(cli: Cli, workers: Option<&dyn RolloutWorkers>) -> ExitCode {
     match run(cli, workers) {
         Ok(code) => code,
         Err(error) if output::is_closed_by_reader(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {}", errors::one_line(&error));
-            ExitCode::from(2)
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {}", errors::one_line(error));
+    ExitCode::from(2)
 }
 
 fn run(cli: Cli, workers: Option<&dyn RolloutWorkers>) -> anyhow::Result<ExitCode> {
     if let Some(threads) = cli.threads {
         rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global()?;
     }
-    match cli.verb {
-        Verb::Train(args) => train::run(args, Preset::Medium, workers),
+    match cli.command {
+        Command::Train(args) => train::run(args, Preset::Medium, workers),
         _ if workers.is_some() => anyhow::bail!("rollout workers make episodes for `train` only"),
-        Verb::Watch(args) => watch::run(args),
-        Verb::Doctor(args) => doctor::run(args),
-        Verb::Eval(args) => eval::run(args),
-        Verb::Rollout(args) => rollout::run(*args),
-        Verb::Merge(args) => merge::run(args),
-        Verb::Replay(args) => replay::run(args),
-        Verb::Convert(args) => convert::run(args),
-        Verb::Validate(args) => validate::run(args),
-        Verb::Compare(args) => compare::run(args),
-        Verb::Serve(args) => serve::run(*args),
-        Verb::Health(args) => health::run(args),
-        Verb::Mcp(args) => mcp::run(args),
-        Verb::Play(args) => play::run(args),
-        Verb::Search(args) => search::run(args),
-        Verb::Explain(args) => explain::run(args),
-        Verb::Trace(args) => trace::run(args),
-        Verb::ShopR1(verb) => shop_r1::run(verb),
-        Verb::Catalog(verb) => catalog::run(verb),
-        Verb::Model(verb) => model::run(verb),
+        Command::Watch(args) => watch::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Eval(args) => eval::run(args),
+        Command::Rollout(args) => rollout::run(*args),
+        Command::Merge(args) => merge::run(args),
+        Command::Replay(args) => replay::run(args),
+        Command::Convert(args) => convert::run(args),
+        Command::Validate(args) => validate::run(args),
+        Command::Compare(args) => compare::run(args),
+        Command::Serve(args) => serve::run(*args),
+        Command::Health(args) => health::run(args),
+        Command::Mcp(args) => mcp::run(args),
+        Command::Play(args) => play::run(args),
+        Command::Search(args) => search::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Trace(args) => trace::run(args),
+        Command::ShopR1(command) => shop_r1::run(command),
+        Command::Catalog(command) => catalog::run(command),
+        Command::Model(command) => model::run(command),
     }
 }

@@ -18,9 +18,9 @@ use crate::progress::observer;
 /// Limit of the vocabulary of a new model's tokenizer, bytes included; a small catalog yields fewer tokens.
 const MAX_VOCAB: usize = 8192;
 
-/// The verbs of `webshop model`.
+/// The commands of `webshop model`.
 #[derive(clap::Subcommand)]
-pub(crate) enum ModelVerb {
+pub(crate) enum ModelCommand {
     /// Create a model with random weights, and a tokenizer trained on the text of a catalog
     New {
         /// Shape: tiny, or that of Qwen2.5 0.5b, 1.5b or 3b
@@ -94,13 +94,13 @@ enum WeightTypeArg {
     F16,
 }
 
-/// Runs a verb.
-pub(crate) fn run(verb: ModelVerb) -> anyhow::Result<ExitCode> {
-    match verb {
-        ModelVerb::New { shape, layers, seed, shop, to } => {
+/// Runs a command.
+pub(crate) fn run(command: ModelCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        ModelCommand::New { shape, layers, seed, shop, to } => {
             to.write(|folder, options| new(shape, layers, Seed(seed), &shop, folder, options))?;
         }
-        ModelVerb::Inspect { folder, weights, json } => {
+        ModelCommand::Inspect { folder, weights, json } => {
             let survey = Survey::of(&folder, weights);
             if json {
                 outln!("{}", serde_json::to_string(&survey)?)?;
@@ -109,14 +109,14 @@ pub(crate) fn run(verb: ModelVerb) -> anyhow::Result<ExitCode> {
             }
             return Ok(if survey.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        ModelVerb::Merge { folder, adapter, to } => {
+        ModelCommand::Merge { folder, adapter, to } => {
             to.write(|out, options| {
                 let base = checkpoint::load(&folder)?;
                 let merged = base.adapted(Lora::load(&adapter, &base.matrices())?)?.merged()?;
                 write_with_companions(&merged, &folder, out, options)
             })?;
         }
-        ModelVerb::Convert { folder, to } => {
+        ModelCommand::Convert { folder, to } => {
             to.write(|out, options| {
                 write_with_companions(&checkpoint::load(&folder)?, &folder, out, options)
             })?;

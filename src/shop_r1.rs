@@ -13,9 +13,9 @@ use webshop_training::config::Preset;
 
 use crate::train::{self, TrainArgs};
 
-/// The verbs of `webshop shop-r1`.
+/// The commands of `webshop shop-r1`.
 #[derive(clap::Subcommand)]
-pub(crate) enum ShopR1Verb {
+pub(crate) enum ShopR1Command {
     /// Train a model on single steps: supervised warm start, then reinforcement learning with the Shop-R1
     /// reward
     Train(TrainArgs),
@@ -31,14 +31,14 @@ pub(crate) enum ShopR1Verb {
     Map(map::MapArgs),
 }
 
-/// Runs a verb.
-pub(crate) fn run(verb: ShopR1Verb) -> anyhow::Result<ExitCode> {
-    match verb {
-        ShopR1Verb::Train(args) => train::run(args, Preset::ShopR1, None),
-        ShopR1Verb::Data(args) => data::run(*args),
-        ShopR1Verb::Validate(args) => validate::run(args),
-        ShopR1Verb::Eval(args) => eval::run(*args),
-        ShopR1Verb::Score(args) => score::run(args),
-        ShopR1Verb::Map(args) => map::run(args),
+/// Runs a command.
+pub(crate) fn run(command: ShopR1Command) -> anyhow::Result<ExitCode> {
+    match command {
+        ShopR1Command::Train(args) => train::run(args, Preset::ShopR1, None),
+        ShopR1Command::Data(args) => data::run(*args),
+        ShopR1Command::Validate(args) => validate::run(args),
+        ShopR1Command::Eval(args) => eval::run(*args),
+        ShopR1Command::Score(args) => score::run(args),
+        ShopR1Command::Map(args) => map::run(args),
     }
 }

@@ -133,11 +133,12 @@ impl Episode {
 
     /// The episode as text for people: the requirements, and what each action shows.
     ///
-    /// Raises ValueError for a goal that the shop does not have.
+    /// Raises ValueError if the episode was recorded in another shop.
     fn transcript(&self, py: Python<'_>, shop: Py<Shop>) -> PyResult<String> {
         let shop = Arc::clone(&shop.get().inner);
         let record = self.record()?;
-        let goal = goal_id(&shop, record.goal.0.into())?;
+        record.check_shop(&shop).map_err(value_error)?;
+        let goal = record.goal;
         let actions: Vec<Action> = record.turns.iter().map(|turn| turn.action.clone()).collect();
         Ok(py.detach(|| transcript_of_actions(&shop, goal, &actions)))
     }

@@ -5,11 +5,11 @@ use crate::convert::{env_config, value_error};
 use crate::goals::goal_id;
 use crate::info::Info;
 use crate::observation::observation_mode;
+use crate::pool::Pool;
 use crate::shop::Shop;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Arc;
 use webshop_agent::compact::{CompactRenderer, PromptConfig};
 use webshop_env::{Action, ObservationMode, VecEnv};
@@ -30,9 +30,7 @@ pub(crate) struct Lanes {
     inner: VecEnv,
     /// With the observation "compact": at the start of an episode, and of each lane.
     prompts: Option<(CompactRenderer, Vec<CompactRenderer>)>,
-    threads: usize,
-    /// With the process that its threads are in: a fork has none.
-    pool: Option<(u32, ThreadPool)>,
+    pool: Pool,
 }
 
 impl Lanes {
@@ -42,15 +40,9 @@ impl Lanes {
         py: Python<'_>,
         compute: impl FnOnce(&mut VecEnv) -> T + Send,
     ) -> PyResult<T> {
-        let process = std::process::id();
-        if self.pool.as_ref().is_none_or(|(of, _)| *of != process) {
-            let pool = ThreadPoolBuilder::new().num_threads(self.threads).build().map_err(value_error)?;
-            // Dropping the parent's pool would wake threads that do not exist here.
-            std::mem::forget(self.pool.replace((process, pool)));
-        }
-        let (_, pool) = self.pool.as_ref().expect("was just made");
+        let threads = self.pool.threads()?;
         let inner = &mut self.inner;
-        Ok(py.detach(|| pool.install(|| compute(inner))))
+        Ok(py.detach(|| threads.install(|| compute(inner))))
     }
 
     /// # Errors
@@ -136,7 +128,7 @@ impl Lanes {
         };
         let config = env_config(max_steps, observation)?;
         let inner = py.detach(|| VecEnv::new(&shop, config, &vec![first; n]));
-        Ok(Lanes { inner, prompts, threads, pool: None })
+        Ok(Lanes { inner, prompts, pool: Pool::new(threads) })
     }
 
     /// Starts episodes of goals in as many lanes, and returns the columns of these.

@@ -16,6 +16,7 @@ mod info;
 mod lanes;
 mod observation;
 mod open;
+mod pool;
 mod session;
 mod shop;
 #[cfg(feature = "command-line")]

@@ -3,12 +3,13 @@
 use crate::convert::{breakdown, from_json, value_error};
 use crate::goals::{OtherSplits, goal_id};
 use crate::open::Arguments;
+use crate::pool;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
 use webshop_env::MAX_HITS;
-use webshop_products::{Product, Seed, Selection};
+use webshop_products::{EmbeddedCatalog, Product, Seed, Selection};
 
 /// The products, goals, search and rewards of a shop.
 ///
@@ -17,7 +18,8 @@ use webshop_products::{Product, Seed, Selection};
 /// compat="original" synthetic. compat: "repaired" or "original". seed: of prices and price limits. nouns: a file of
 /// JSON lines with name and nouns. skip_bad: skip malformed records. cache: keep a folder's products and search index.
 ///
-/// Equal arguments share one index in a process; a shop pickles as its arguments. Raises ValueError for an argument
+/// Equal arguments share one index in a process, of the files as they were when it was opened; a shop pickles as its
+/// arguments, with paths made absolute. Raises ValueError for an argument
 /// that names nothing and for data that cannot be read.
 #[pyclass(frozen, module = "webshop")]
 pub(crate) struct Shop {
@@ -52,10 +54,15 @@ impl Shop {
         cache: bool,
     ) -> PyResult<Self> {
         let catalog = match catalog {
+            CatalogName::Path(path)
+                if path.is_dir() && EmbeddedCatalog::named(&path.to_string_lossy()).is_none() =>
+            {
+                absolute(path)?
+            }
             CatalogName::Path(path) => utf8(path)?,
             CatalogName::Size(size) => size.to_string(),
         };
-        let nouns = nouns.map(utf8).transpose()?;
+        let nouns = nouns.map(absolute).transpose()?;
         let arguments = Arguments { catalog, size, goals, compat, seed, nouns, skip_bad, cache };
         let inner = py.detach(|| arguments.shop()).map_err(value_error)?;
         Ok(Shop { inner, arguments, other_splits: OtherSplits::default() })
@@ -199,7 +206,7 @@ impl Shop {
     ///
     /// Raises ValueError if the checks cannot be run, as in a shop without goals.
     fn validate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let checks = py.detach(|| webshop_evaluation::validate(&self.inner)).map_err(value_error)?;
+        let checks = pool::compute(py, || webshop_evaluation::validate(&self.inner))?.map_err(value_error)?;
         from_json(py, &checks)
     }
 
@@ -220,6 +227,11 @@ impl Shop {
         dict.set_item("clicks", self.inner.clicks_to_choose(best.product, &best.selection))?;
         Ok(dict)
     }
+}
+
+/// The text of a path from the root, so that a shop is the same in every working directory.
+fn absolute(path: PathBuf) -> PyResult<String> {
+    utf8(std::path::absolute(&path).map_err(|error| value_error(format!("{}: {error}", path.display())))?)
 }
 
 /// The text of a path, which is what a shop pickles as.

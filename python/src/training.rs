@@ -2,6 +2,7 @@
 
 use crate::command_line::number;
 use crate::convert::value_error;
+use crate::pool;
 use pyo3::prelude::*;
 use std::error::Error;
 use std::ffi::OsString;
@@ -21,7 +22,10 @@ impl RolloutWorkers for Function {
         let coordinates: Vec<Coordinates> =
             request.coordinates.iter().map(|one| (one.step, one.shop, one.goal.0, one.sample)).collect();
         let fields = (&*request.config, &request.model, request.temperature, request.top_p, coordinates);
-        let lines: Vec<String> = Python::attach(|py| self.0.call1(py, fields)?.extract(py))?;
+        let lines: Vec<String> = Python::attach(|py| {
+            let lines = self.0.call1(py, fields).and_then(|lines| lines.extract(py));
+            lines.inspect_err(|error| error.print(py))
+        })?;
         Ok(lines.iter().map(|line| serde_json::from_str(line)).collect::<Result<_, _>>()?)
     }
 }
@@ -65,9 +69,9 @@ impl RolloutWorker {
             .into_iter()
             .map(|(step, shop, goal, sample)| EpisodeCoordinates { step, shop, goal: GoalId(goal), sample })
             .collect();
-        py.detach(|| {
+        pool::compute(py, || {
             let episodes = self.0.rollout(&model, (temperature, top_p), &coordinates).map_err(value_error)?;
             episodes.iter().map(|episode| serde_json::to_string(episode).map_err(value_error)).collect()
-        })
+        })?
     }
 }

@@ -91,3 +91,11 @@ def test_processes_step_side_by_side() -> None:
     texts, rewards, *_ = envs.step(("search[shoes]", "search[boots]"))
     assert texts[0] != texts[1] and list(rewards) == [0.0, 0.0]
     envs.close()
+
+
+def test_an_environment_without_steps_is_refused(shop: webshop.Shop) -> None:
+    with pytest.raises(ValueError, match="max_steps must be at least 1, not 0"):
+        webshop.WebShopEnv(shop=shop, max_steps=0)
+    env = webshop.WebShopEnv(shop=shop)
+    with pytest.raises(TypeError):
+        env.reset(options={"goal": 3.7})

@@ -41,3 +41,12 @@ def test_faults_are_named(shop: webshop.Shop) -> None:
     assert episode.actions == ["noop"]
     with pytest.raises(ValueError, match="was recorded with the goals"):
         episode.replay(webshop.Shop(seed=1))
+    with pytest.raises(ValueError, match="was recorded with the goals"):
+        episode.transcript(webshop.Shop(seed=1))
+
+
+def test_a_line_that_is_no_episode_is_named(shop: webshop.Shop, tmp_path: Path) -> None:
+    file = tmp_path / "episodes.jsonl"
+    file.write_text(f"{webshop.Episode.play(shop, 0, []).line}\n{{\n")
+    with pytest.raises(ValueError, match=r"episodes.jsonl`, line 2: not a recorded episode"):
+        list(webshop.episodes(file))

@@ -35,7 +35,7 @@ def test_a_missing_framework_is_named(name: str) -> None:
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ended.returncode == 1
     last = ended.stderr.strip().splitlines()[-1]
-    assert last.startswith(f"ModuleNotFoundError: `{name}` is not installed; `pip install 'webshop["), ended.stderr
+    assert last.startswith(f"ModuleNotFoundError: `{name}` is not installed; `pip install './python["), ended.stderr
 
 
 def test_trl_environments_are_a_class_of_python_functions(shop: webshop.Shop) -> None:

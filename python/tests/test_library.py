@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import html
+import os
 import pickle
 import re
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import play_oracle
+from conftest import command, play_oracle
 
 import webshop
 
@@ -32,6 +34,39 @@ def test_a_shop_pickles_as_its_arguments(shop: webshop.Shop) -> None:
     again = pickle.loads(data)
     assert again.fingerprint == small.fingerprint != shop.fingerprint
     assert (again.n_products, again.n_goals) == (20, small.n_goals)
+
+
+def test_a_shop_does_not_depend_on_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (0, 1):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        command("catalog", "generate", "--products", 12, "--seed", number, "--out", "data")
+    one = webshop.Shop("data")
+    monkeypatch.chdir(tmp_path / "0")
+    other = webshop.Shop("data")
+    assert one.fingerprint != other.fingerprint
+    assert pickle.loads(pickle.dumps(one)).fingerprint == one.fingerprint
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_computes_too() -> None:
+    small = webshop.Shop(size=10)
+    expected = small.validate()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(120)
+        opened = webshop.Shop(size=11).validate()
+        os._exit(0 if small.validate() == expected and all(check["passed"] for check in opened) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_all_names_are_there() -> None:
+    for name in webshop.__all__:
+        assert getattr(webshop, name) is not None
 
 
 def test_a_session_pickles_where_it_is(shop: webshop.Shop) -> None:

@@ -12,7 +12,7 @@ from conftest import SMALL_CONFIG, learned_files
 import webshop.training
 
 OWN = """
-import sys
+import os, signal, sys, time
 from webshop.training import EpisodeRequest, RolloutWorker, train
 
 workers = []
@@ -28,7 +28,14 @@ def rollout(request: EpisodeRequest) -> list[str]:
     lines = [workers[0].rollout(model, temperature, top_p, [one])[0] for one in reversed(coordinates)]
     return lines[::-1]
 
-sys.exit(train(sys.argv[1:], rollout))
+signal.signal(signal.SIGINT, signal.default_int_handler)
+code = train(sys.argv[1:], rollout)
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(code)
+sys.exit("Ctrl-C is not Python's again")
 """
 
 
@@ -49,6 +56,7 @@ def test_a_function_that_fails_ends_the_run_and_another_continues_it(
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 2
     assert "rollout workers: RuntimeError: no machine is left" in ended.stderr
+    assert "in rollout" in ended.stderr, "the traceback"
     resumed = [sys.executable, "-m", "webshop", "train", "--resume", "--out", run]
     subprocess.run(resumed, check=True, capture_output=True)
     assert learned_files(tmp_path / "run") == alone
@@ -69,3 +77,18 @@ def test_a_worker_names_what_it_has_not(tmp_path: Path) -> None:
     worker = webshop.training.RolloutWorker(SMALL_CONFIG)
     with pytest.raises(ValueError, match="tokenizer"):
         worker.rollout(tmp_path, 1.0, 1.0, [(0, 0, 0, 0)])
+
+
+def test_a_process_trains_once() -> None:
+    code = """
+from webshop.training import train
+
+print(train(["--preset", "nonsense"], print))
+print(train(["--help"], print))
+print(train(["--config", "nowhere.toml"], print))
+print(train(["--config", "nowhere.toml"], print))
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    lines = ended.stdout.splitlines()
+    assert [line for line in lines if line in ("0", "2")] == ["2", "0", "2", "2"]
+    assert "nowhere.toml" in ended.stderr and "a process runs one command of webshop" in ended.stderr

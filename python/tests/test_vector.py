@@ -86,6 +86,9 @@ def test_make_vec_makes_the_native_one(shop: webshop.Shop) -> None:
     texts, infos = envs.reset(options={"goals": [1, 2, 3]})
     assert infos["goal"].tolist() == [1, 2, 3]
     assert texts == tuple(webshop.Session(shop, goal).text for goal in (1, 2, 3))
+    limited = gymnasium.make_vec("WebShop/Text-v0", num_envs=1, max_episode_steps=2)
+    limited.reset(seed=0)
+    assert [limited.step(["hello"])[3].tolist() for _ in range(2)] == [[False], [True]]
     envs.close()
 
 

@@ -19,10 +19,16 @@ from webshop._types import (
     AvailableActions,
     Check,
     EnvObservation,
+    EpisodeRow,
     Explanation,
     Goal,
+    GoalRow,
     Hit,
     Info,
+    Message,
+    Observation,
+    OptionGroup,
+    Price,
     Product,
     Purchase,
     RewardBreakdown,
@@ -41,16 +47,25 @@ __all__ = [
     "AvailableActions",
     "Check",
     "CompactPrompt",
+    "EnvObservation",
     "Episode",
+    "EpisodeRow",
     "Explanation",
     "Goal",
+    "GoalRow",
     "Hit",
     "Info",
+    "Message",
+    "Observation",
+    "OptionGroup",
+    "Price",
     "Product",
     "Purchase",
     "RewardBreakdown",
     "Session",
     "Shop",
+    "Split",
+    "SplitRule",
     "Unicode",
     "WantedOption",
     "WebShopEnv",
@@ -59,7 +74,6 @@ __all__ = [
     "episodes",
     "explain",
     "goal_for_seed",
-    "load_environment",
     "search",
     "validate",
 ]
@@ -97,12 +111,16 @@ def validate(shop: Shop) -> list[Check]:
 def episodes(file: str | PathLike[str]) -> Iterator[Episode]:
     """The episodes of a file of `webshop rollout --out`, one after another.
 
-    Raises OSError if the file cannot be read, and ValueError for a line that is no episode.
+    Raises OSError if the file cannot be read, and ValueError for a line that is no episode, with its number.
     """
     with open(file, encoding="utf-8") as lines:
-        for line in lines:
+        for number, line in enumerate(lines, 1):
             if line.strip():
-                yield Episode.read(line)
+                try:
+                    episode = Episode.read(line)
+                except ValueError as error:
+                    raise ValueError(f"`{file}`, line {number}: {error}") from None
+                yield episode
 
 
 _OBSERVATIONS: dict[str, EnvObservation] = {

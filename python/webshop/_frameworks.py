@@ -23,5 +23,5 @@ def framework(name: str, extra: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != name.split(".")[0]:
             raise
-        message = f"`{error.name}` is not installed; `pip install 'webshop[{extra}]'` brings it"
+        message = f"`{error.name}` is not installed; `pip install './python[{extra}]'` in the repository of webshop brings it"
         raise ModuleNotFoundError(message, name=error.name) from error

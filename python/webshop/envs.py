@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import os
 from typing import Any, Literal, get_args
 
@@ -19,6 +20,12 @@ def check_observation(observation: str) -> None:
     """Raises ValueError for an unknown form of observations."""
     if observation not in get_args(EnvObservation):
         raise ValueError(f"unknown observation `{observation}`; use one of {', '.join(get_args(EnvObservation))}")
+
+
+def check_max_steps(max_steps: int) -> None:
+    """Raises ValueError for a limit below 1."""
+    if max_steps < 1:
+        raise ValueError(f"max_steps must be at least 1, not {max_steps}")
 
 
 def seeded_goal(shop: Shop, split: Split, seed: int, split_rule: SplitRule) -> int:
@@ -71,7 +78,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         **arguments: keywords of `Shop`.
 
     Raises:
-        ValueError: for an unknown name, an empty split, and a shop given together with its arguments.
+        ValueError: for an unknown name, an empty split, no steps, and a shop given together with its arguments.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}
@@ -92,6 +99,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         **arguments: Any,
     ) -> None:
         check_observation(observation)
+        check_max_steps(max_steps)
         self.shop, self.goals = open_goals(catalog, shop, split, split_rule, render_mode, arguments)
         self.split: Split = split
         self.split_rule: SplitRule = split_rule
@@ -135,7 +143,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
             self._session = Session.restore(self.shop, options["snapshot"])
         else:
             if "goal" in options:
-                goal = int(options["goal"])
+                goal = operator.index(options["goal"])
             elif seed is not None:
                 goal = seeded_goal(self.shop, self.split, seed, self.split_rule)
             else:

@@ -2,7 +2,7 @@
 
 `goal_rows` and `episode_rows` make plain dictionaries whose values have the same types in every row; `goals` and `episodes`
 make a `datasets.Dataset` of them, which writes Parquet, JSON or CSV. Chats for supervised training are `webshop convert`'s.
-Needs `pip install webshop[datasets]` for the data sets, and nothing for the rows.
+Needs `pip install './python[datasets]'` for the data sets, and nothing for the rows.
 """
 
 from __future__ import annotations

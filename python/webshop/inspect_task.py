@@ -9,7 +9,7 @@ those of `webshop rollout --prompt-format tool-call`.
 The state of a sample is its actions, in Inspect's store. The session is played again from them when it is needed, which takes
 microseconds, so that logs show them and forked samples go their own ways.
 
-Needs `pip install webshop[inspect]`.
+Needs `pip install './python[inspect]'`.
 """
 
 from __future__ import annotations

@@ -184,20 +184,20 @@ def _episodes(request: EpisodeRequest, weights: dict[str, bytes]) -> list[str]:
 def main() -> None:
     """The command line of this module."""
     parser = argparse.ArgumentParser(prog="python -m webshop.ray", description="Rollouts, evaluations and training on a Ray cluster.")
-    parser.add_argument("verb", choices=["rollout", "eval", "train"])
+    parser.add_argument("command", choices=["rollout", "eval", "train"])
     parser.add_argument("--shards", type=int, required=True, help="number of tasks, of a training for each batch")
     parser.add_argument("--address", help="the cluster, such as `auto`; by default a new one on this machine")
     parser.add_argument("--cpus-per-shard", type=float, default=1.0, help="processors of a task")
     own, arguments = parser.parse_known_args()
-    if own.verb == "rollout":
+    if own.command == "rollout":
         parser.add_argument("--out", required=True, help="new file of all episodes")
         own, arguments = parser.parse_known_args()
     ray.init(address=own.address, log_to_driver=False)
-    if own.verb == "train":
+    if own.command == "train":
         # Ray's own handler would wait until the command returns.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.exit(train(arguments, shards=own.shards, cpus_per_shard=own.cpus_per_shard))
-    if own.verb == "eval":
+    if own.command == "eval":
         print(evaluate(arguments, shards=own.shards, cpus_per_shard=own.cpus_per_shard), end="")
         return
 

@@ -12,6 +12,8 @@ returns them as lines, made by a `RolloutWorker` in any process; the trainer lea
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -39,16 +41,26 @@ class EpisodeRequest(NamedTuple):
 def train(arguments: Sequence[str], rollout: Callable[[EpisodeRequest], list[str]]) -> int:
     """Runs `webshop train` with training episodes that `rollout` makes. Returns the exit code of the command.
 
-    Once in a process: the logs and the number of threads are the process's. `--resume` continues a run that ended early,
+    Once in a process: the logs and the number of threads are the process's; a second run returns 2. `--resume` continues a run that ended early,
     with the same workers or others, or without any.
 
     Args:
         arguments: flags of `webshop train`. Refused are devices, `rl.mode = "single_step"` and `curriculum.sizes`.
         rollout: returns one line for each of `request.coordinates`, in their order. What it raises ends the run with
-            exit code 2, after the checkpoints that it wrote.
+            exit code 2, after the checkpoints that it wrote; its traceback is printed.
     """
 
     def answer(*fields: object) -> list[str]:
         return rollout(EpisodeRequest(*fields))  # type: ignore[arg-type]
 
-    return _train(["webshop", "train", *arguments], answer)
+    # The command stops at a checkpoint when it is interrupted. Afterwards Python answers again.
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        return _train(["webshop", "train", *arguments], answer)
+    finally:
+        for number, handler in handlers.items():
+            # None is a handler that Python did not set, and cannot set again.
+            if handler is not None:
+                signal.signal(number, handler)

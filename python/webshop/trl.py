@@ -9,7 +9,12 @@ Tools and pages are those of `webshop rollout --prompt-format tool-call`.
 TRL runs a tool and drops its result afterwards if prompt and answer reach `max_completion_length`, or the model's context.
 Such an episode was bought if the last tool bought it, though the model never read that.
 
-Needs `pip install webshop[trl]`; the environment class itself needs nothing.
+TRL counts actions otherwise than `webshop rollout --prompt-format tool-call` in three cases: it runs every call of a message,
+where a rollout takes the first; it answers a call that cannot be parsed, or of an unknown tool, with an error, which in a rollout
+is an action without effect; and it ends the episode with a message that calls no tool, which in a rollout uses up a turn. A
+rollout also shows all ten results of a page, whatever `results_shown` was in training.
+
+Needs `pip install './python[trl]'`; the environment class itself needs nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from typing import Any
 from webshop._frameworks import framework
 from webshop._native import Session, Shop
 from webshop._types import Message, Split, SplitRule
+from webshop.envs import check_max_steps
 from webshop.export import choose_goals
 from webshop.prompts import ToolCalls
 
@@ -44,10 +50,11 @@ def environment(
         **arguments: keywords of `Shop`.
 
     Raises:
-        ValueError: for an unknown name, a shop given together with its arguments, and no results.
+        ValueError: for an unknown name, no steps, a shop given together with its arguments, and no results.
     """
     if shop is not None and (arguments or catalog != "100"):
         raise ValueError("give a shop or the arguments of one, not both")
+    check_max_steps(max_steps)
     opened = Shop(catalog, **arguments) if shop is None else shop
     prompts = ToolCalls(results_shown)
 

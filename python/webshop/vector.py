@@ -48,6 +48,7 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
             with reward 0, until it is reset.
         threads: native threads; 0 for one a core. Results do not depend on it.
         render_mode: None or "ansi".
+        max_episode_steps: `max_steps` by the name that `gymnasium.make_vec` passes, which is used if both are given.
         **arguments: keywords of `Shop`.
 
     Raises:
@@ -70,8 +71,10 @@ class WebShopVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int = 0,
         render_mode: Literal["ansi"] | None = None,
+        max_episode_steps: int | None = None,
         **arguments: Any,
     ) -> None:
+        max_steps = max_steps if max_episode_steps is None else max_episode_steps
         if num_envs < 1:
             raise ValueError(f"a vector environment has at least 1 episode, not {num_envs}")
         check_observation(observation)

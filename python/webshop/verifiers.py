@@ -4,7 +4,7 @@
 formats of `webshop.prompts`; its reward is the shop's. For verifiers' newer interface, `verifiers.v1`, nothing of this is
 needed: its task set `openenv` plays at `webshop serve`.
 
-Needs `pip install webshop[verifiers]`.
+Needs `pip install './python[verifiers]'`.
 """
 
 from __future__ import annotations

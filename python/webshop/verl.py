@@ -10,8 +10,8 @@ server. It shows the prompt format `agentgym-react`. It is registered as `websho
     actor_rollout_ref.rollout.agent.agent_loop_config_path=agent.yaml
 
 A row names its agent loop, its goal and its shop; the loop refuses a row that was made in another shop. The loop returns the
-reward, so that no reward function is needed; `compute_score` computes it again from the recorded actions, for configurations
-that ask for one (`reward.custom_reward_function.path=pkg://webshop.verl`).
+reward, so that verl calls no reward function; `compute_score` computes it again from the recorded actions, for code that
+scores responses of its own.
 
 The prompts are those of `webshop rollout --prompt-format agentgym-react`, byte for byte, so that what verl trains is
 evaluated there. Tokens of completions are kept as they were sampled and have mask 1; those of pages have mask 0. A page for which there is no
@@ -68,7 +68,8 @@ class WebShopAgentLoop(AgentLoopBase):  # type: ignore[misc]
         Returns:
             AgentLoopOutput: `prompt_ids`, of the row's messages; `response_ids`, `response_mask` and, if the server gives
             them, `response_logprobs`, each of at most `rollout.response_length` items, 0.0 for tokens of pages;
-            `reward_score`, 0 to 1; and in `extra_fields` the actions as `webshop_actions`.
+            `reward_score`, 0 to 1; and in `extra_fields` the actions as `webshop_actions`, and as `reward_extra_info`, which verl
+            logs, `acc`, 1 for a full reward and else 0, and `bought`, 1 or 0.
 
         Raises:
             ValueError: for a row of another shop.
@@ -93,7 +94,7 @@ class WebShopAgentLoop(AgentLoopBase):  # type: ignore[misc]
                 output = await self.server_manager.generate(
                     request_id=request, prompt_ids=tokens, sampling_params=sampling_params
                 )
-            extra_fields |= output.extra_fields
+            extra_fields = first_minimum(extra_fields, output.extra_fields)
             if not mask and output.log_probs:
                 logprobs = []
             merged, mask, logprobs = await self.ct_merge_assistant_token(
@@ -129,8 +130,25 @@ class WebShopAgentLoop(AgentLoopBase):  # type: ignore[misc]
             reward_score=session.reward if session.terminated else 0.0,
             num_turns=n_turns,
             metrics=metrics,
-            extra_fields=extra_fields | {"webshop_actions": actions, "turn_scores": [], "tool_rewards": []},
+            extra_fields=extra_fields
+            | {
+                "webshop_actions": actions,
+                "turn_scores": [],
+                "tool_rewards": [],
+                "reward_extra_info": {
+                    "acc": float(session.terminated and session.reward == 1.0),
+                    "bought": float(session.terminated),
+                },
+            },
         )
+
+
+def first_minimum(before: dict[str, Any], turn: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an inference server after another turn: the oldest version of the weights is that of the first."""
+    merged = before | turn
+    if "min_global_steps" in before:
+        merged["min_global_steps"] = before["min_global_steps"]
+    return merged
 
 
 def compute_score(
@@ -171,8 +189,8 @@ def write_config(file: str | Path, *, max_steps: int = 15) -> None:
 def main() -> None:
     """The command line of this module."""
     parser = argparse.ArgumentParser(prog="python -m webshop.verl", description="Files for training by verl.")
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    data = verbs.add_parser("rows", help="a data set, one row a goal")
+    commands = parser.add_subparsers(dest="command", required=True)
+    data = commands.add_parser("rows", help="a data set, one row a goal")
     data.add_argument("--out", required=True, help="the Parquet file")
     data.add_argument("--catalog", default="100", help="`100`, `1000`, or a folder with the original's files")
     data.add_argument("--size", type=int, help="only the first so many products")
@@ -181,11 +199,11 @@ def main() -> None:
     data.add_argument("--seed", type=int, default=0, help="of prices and price limits")
     data.add_argument("--split", default="train", choices=get_args(Split))
     data.add_argument("--split-rule", default="by-family", choices=get_args(SplitRule), help="the rule that divides the goals")
-    config = verbs.add_parser("config", help="the configuration of the agent loop")
+    config = commands.add_parser("config", help="the configuration of the agent loop")
     config.add_argument("--out", required=True, help="the YAML file")
     config.add_argument("--max-steps", type=int, default=15, help="actions after which an episode is truncated")
     arguments = parser.parse_args()
-    if arguments.verb == "rows":
+    if arguments.command == "rows":
         shop = webshop.Shop(
             arguments.catalog,
             size=arguments.size,

@@ -6,12 +6,11 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use serde_json::json;
 use tokio::time::Instant;
 use webshop_env::ENVIRONMENT_ID;
 
 use crate::app::App;
-use crate::http;
+use crate::unserved::Api;
 
 /// The header that names the environment in every response.
 const ENVIRONMENT_HEADER: &str = "webshop-environment";
@@ -25,7 +24,7 @@ pub(crate) async fn authorize_and_log(State(app): State<Arc<App>>, request: Requ
     let begin = Instant::now();
     let mut response = match is_allowed(app.token.as_deref(), &request) {
         true => next.run(request).await,
-        false => unauthorized(),
+        false => unauthorized(&path),
     };
     let environment = HeaderValue::from_static(ENVIRONMENT_ID);
     response.headers_mut().insert(ENVIRONMENT_HEADER, environment);
@@ -56,10 +55,11 @@ fn equal(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && differing == 0
 }
 
-fn unauthorized() -> Response {
+/// The refusal of a request without the token: of the OpenAI interface in its form, else in the native one's.
+fn unauthorized(path: &str) -> Response {
     let message = "this server asks for a bearer token: send `Authorization: Bearer TOKEN`";
-    let body = json!({"error": {"code": "unauthorized", "message": message}});
-    let mut response = http::json(StatusCode::UNAUTHORIZED, &body);
+    let api = Api::of(path).unwrap_or(Api::Native);
+    let mut response = api.response(StatusCode::UNAUTHORIZED, "unauthorized", message);
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }

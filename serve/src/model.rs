@@ -11,6 +11,7 @@ mod batch;
 mod chat;
 mod continuation;
 mod generation;
+mod place;
 mod stop;
 
 use std::sync::Arc;
@@ -18,8 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Semaphore, mpsc};
 use webshop_agent::ChatFormat;
 use webshop_lm::chat::Message;
 use webshop_lm::{BpeTokenizer, Engine, LmError, Sampler};
@@ -31,6 +31,7 @@ use batch::{Batch, Job};
 use chat::ChatLayout;
 pub(crate) use continuation::decoding_context;
 pub(crate) use generation::{Finish, Generation, GenerationError, Piece};
+use place::Place;
 
 /// The seeds of generations that name none.
 const UNSEEDED: Purpose = Purpose::new("completion-seed");
@@ -112,7 +113,9 @@ pub(crate) struct Model {
     n_ids: usize,
     seed: Seed,
     n_begun: AtomicU64,
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::UnboundedSender<(Job, Place)>,
+    /// A permit for each request that may wait for a lane.
+    queue: Arc<Semaphore>,
     max_waiting: usize,
 }
 
@@ -128,7 +131,8 @@ impl Model {
         let n_ids = engine.config().vocab_size;
         let batch = Batch::new(engine, config.lanes, config.max_context, stop_ids.clone())?;
         let max_context = batch.capacity();
-        let (jobs, waiting) = mpsc::channel(max_waiting.max(1));
+        let (jobs, waiting) = mpsc::unbounded_channel();
+        let max_waiting = max_waiting.clamp(1, Semaphore::MAX_PERMITS);
         thread::Builder::new().name("model".to_owned()).spawn(move || batch.run(waiting))?;
         let version = format!("{} {}", config.fingerprint, env!("CARGO_PKG_VERSION"));
         Ok(Model {
@@ -143,6 +147,7 @@ impl Model {
             seed: config.seed,
             n_begun: AtomicU64::new(0),
             jobs,
+            queue: Arc::new(Semaphore::new(max_waiting)),
             max_waiting,
         })
     }
@@ -173,15 +178,13 @@ impl Model {
         settings: Settings,
     ) -> Result<Generation, SubmitError> {
         self.check(&prompt_ids, settings.max_tokens == Some(0))?;
-        let place = self.jobs.try_reserve().map_err(|error| match error {
-            TrySendError::Full(()) => SubmitError::Busy { limit: self.max_waiting },
-            TrySendError::Closed(()) => SubmitError::Stopped,
-        })?;
+        let permit = Arc::clone(&self.queue).try_acquire_owned();
+        let place = Place::new(permit.map_err(|_| SubmitError::Busy { limit: self.max_waiting })?);
         // A refused generation has no number: the draws of others do not depend on it.
         let ordinal = self.n_begun.fetch_add(1, Ordering::Relaxed);
         let seed = settings.seed.map_or_else(|| self.seed.child(UNSEEDED, &[ordinal]), Seed);
         let (events, received) = mpsc::unbounded_channel();
-        place.send(Job {
+        let job = Job {
             max_tokens: settings.max_tokens.unwrap_or(self.max_context),
             sampler: settings.sampler,
             seed,
@@ -189,9 +192,10 @@ impl Model {
             scores_prompt: settings.scores_prompt,
             events,
             prompt_ids: prompt_ids.clone(),
-        });
+        };
+        self.jobs.send((job, place.clone())).map_err(|_| SubmitError::Stopped)?;
         let Settings { stop, continues_prompt, .. } = settings;
-        Ok(Generation::new(Arc::clone(self), ordinal, prompt_ids, stop, continues_prompt, received))
+        Ok(Generation::new(Arc::clone(self), ordinal, prompt_ids, stop, continues_prompt, received, place))
     }
 
     fn check(&self, prompt_ids: &[u32], only_scores: bool) -> Result<(), SubmitError> {

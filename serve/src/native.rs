@@ -232,9 +232,13 @@ async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) -> ApiResult 
 }
 
 async fn close(State(app): State<Arc<App>>, Path(id): Path<String>) -> ApiResult {
-    let session = app.sessions.find_named(Interface::Native, &id)?;
-    app.sessions.close(session.id());
-    Ok(StatusCode::NO_CONTENT.into_response())
+    // It waits for a step of the session that is under way.
+    app.run(move |app| {
+        let session = app.sessions.find_named(Interface::Native, &id)?;
+        app.sessions.close(session.id());
+        Ok(StatusCode::NO_CONTENT.into_response())
+    })
+    .await
 }
 
 async fn step(State(app): State<Arc<App>>, Path(id): Path<String>, body: Bytes) -> ApiResult {

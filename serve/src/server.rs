@@ -220,7 +220,7 @@ impl Server {
         }
     }
 
-    /// Serves until the end; calls `begun` once signals are heeded and requests are answered.
+    /// Serves until the end; calls `begun` once signals are handled and requests are answered.
     ///
     /// # Errors
     /// If threads or sockets fail, or `begun` does.
@@ -265,7 +265,7 @@ struct Signals(Option<[tokio::signal::unix::Signal; 2]>);
 
 #[cfg(unix)]
 impl Signals {
-    /// From here on the signals are heeded.
+    /// From here on the signals are handled.
     fn new(stop: Stop) -> io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Signals(match stop {
@@ -310,7 +310,11 @@ async fn expire_idle(app: Arc<App>, idle: Duration) {
     intervals.tick().await;
     loop {
         intervals.tick().await;
-        app.sessions.expire_idle();
+        let sessions = Arc::clone(&app.sessions);
+        // It waits for steps that are under way in the sessions that it drops.
+        if let Err(error) = tokio::task::spawn_blocking(move || sessions.expire_idle()).await {
+            tracing::error!("idle sessions were not dropped: {error}");
+        }
     }
 }
 

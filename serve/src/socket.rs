@@ -1,8 +1,8 @@
 //! Conversations over a WebSocket: one reply for each message, pings, and an orderly end.
 //!
 //! A protocol is a function from a message to a [`Reply`]. The server pings every [`PING_EVERY`] and gives up
-//! after two pings without a sign of life. A message that is too large closes with 1009, the end of the server
-//! with 1001.
+//! after two pings without a sign of life, or when a client takes no message for as long. A message that is too large closes
+//! with 1009, a text that is not UTF-8 with 1007, the end of the server with 1001.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,9 @@ const PING_EVERY: Duration = Duration::from_secs(20);
 
 /// Pings without a sign of life after which a connection is given up.
 const MAX_UNANSWERED: u32 = 2;
+
+/// The longest wait for a client to take a message.
+const SENDING: Duration = PING_EVERY.saturating_mul(MAX_UNANSWERED);
 
 /// The longest wait for the other side to close, once this one has.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -49,7 +52,7 @@ pub(crate) fn open(
             Ok(protocol) => exchange_messages(&app, &mut socket, &protocol).await,
             Err(refusal) => {
                 // A client that is gone already needs no refusal.
-                let _ = socket.send(Message::text(refusal)).await;
+                let _ = send(&mut socket, Message::text(refusal)).await;
                 (close_code::AGAIN, "refused")
             }
         };
@@ -87,7 +90,7 @@ async fn exchange_messages(
             Event::Stops => return (close_code::AWAY, "the server stops"),
             Event::PingIsDue => {
                 let is_gone = unanswered == MAX_UNANSWERED;
-                if is_gone || socket.send(Message::Ping(Default::default())).await.is_err() {
+                if is_gone || !send(socket, Message::Ping(Default::default())).await {
                     return (close_code::POLICY, "no answer to pings");
                 }
                 unanswered += 1;
@@ -110,25 +113,37 @@ async fn exchange_messages(
             Reply::Last(text) => (text, true),
             Reply::End => return (close_code::NORMAL, ""),
         };
-        if socket.send(Message::text(text)).await.is_err() || is_last {
+        if !send(socket, Message::text(text)).await || is_last {
             return (close_code::NORMAL, "");
         }
     }
 }
 
-/// The close code of a failed receipt. The library does not tell a message that is too large by a type.
+/// Sends a message; whether the client took it in time.
+async fn send(socket: &mut WebSocket, message: Message) -> bool {
+    timeout(SENDING, socket.send(message)).await.is_ok_and(|sent| sent.is_ok())
+}
+
+/// The close code of a failed receipt. The library does not tell the kinds of errors by a type.
 fn of_error(error: &axum::Error) -> (u16, &'static str) {
-    match error.to_string().contains("too long") {
-        true => (close_code::SIZE, "the message is too large"),
-        false => (close_code::PROTOCOL, "not a WebSocket message"),
+    let error = error.to_string();
+    if error.contains("too long") {
+        (close_code::SIZE, "the message is too large")
+    } else if error.contains("UTF-8") {
+        (close_code::INVALID, "a text is not UTF-8")
+    } else {
+        (close_code::PROTOCOL, "not a WebSocket message")
     }
 }
 
 /// Closes, and waits a little for the other side to do so, so that it reads the last message.
 async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
     let frame = CloseFrame { code, reason: reason.into() };
-    if socket.send(Message::Close(Some(frame))).await.is_ok() {
-        // After that the connection is dropped, whatever the other side does.
-        let _ = timeout(CLOSING, async { while let Some(Ok(_)) = socket.recv().await {} }).await;
-    }
+    let handshake = async {
+        // It is an error if the client closed first. The answer to that is sent by the next receipt.
+        let _ = socket.send(Message::Close(Some(frame))).await;
+        while let Some(Ok(_)) = socket.recv().await {}
+    };
+    // After that the connection is dropped, whatever the other side does.
+    let _ = timeout(CLOSING, handshake).await;
 }

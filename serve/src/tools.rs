@@ -1,6 +1,6 @@
 //! The actions of the shop as tools that an agent calls: to search, to click, and to read the page again.
 //!
-//! A tool call is an action: one that the page does not offer passes the turn, as it does anywhere else, and the result
+//! A tool call is an action: one that the page does not offer is a no-op, as it does anywhere else, and the result
 //! says why. The argument is not read as the text of an action: it may have brackets, and a line break is a space.
 //! [`ToolNames`] are the names that other environments gave these tools. Resets, states and closing are never
 //! tools, because they are not the agent's to use.
@@ -188,14 +188,43 @@ pub(crate) fn call(
     name: &str,
     arguments: &Map<String, Value>,
 ) -> Result<SessionView, ToolError> {
-    let tool = TOOLS.iter().find(|tool| tool.name(names) == name);
-    let tool = tool.ok_or_else(|| ToolError::NoSuchTool { name: name.to_owned(), names })?;
-    let action = read_action(tool, names, arguments).map_err(ToolError::Arguments)?;
-    let view = match action {
-        Some(action) => session.act(&action),
-        None => session.view().map(|view| SessionView { last: None, ..view }),
-    };
-    view.map_err(ToolError::Session)
+    Call::read(names, name, arguments)?.in_session(session)
+}
+
+/// A call that is not wrong.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// What the tool does; `None` if it only reads the page.
+    action: Option<Action>,
+}
+
+impl Call {
+    /// Reads a call.
+    ///
+    /// # Errors
+    /// If there is no such tool, or its arguments are wrong.
+    pub(crate) fn read(
+        names: ToolNames,
+        name: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Call, ToolError> {
+        let tool = TOOLS.iter().find(|tool| tool.name(names) == name);
+        let tool = tool.ok_or_else(|| ToolError::NoSuchTool { name: name.to_owned(), names })?;
+        let action = read_action(tool, names, arguments).map_err(ToolError::Arguments)?;
+        Ok(Call { action })
+    }
+
+    /// Makes the call in a session.
+    ///
+    /// # Errors
+    /// [`ToolError::Session`].
+    pub(crate) fn in_session(&self, session: &OpenSession) -> Result<SessionView, ToolError> {
+        let view = match &self.action {
+            Some(action) => session.act(action),
+            None => session.view().map(|view| SessionView { last: None, ..view }),
+        };
+        view.map_err(ToolError::Session)
+    }
 }
 
 /// The action of a call, whose argument may have any of its names; `None` for a tool that takes none.

@@ -14,14 +14,14 @@ use crate::{detail, openai};
 
 /// An interface whose errors all have one form.
 #[derive(Clone, Copy)]
-enum Api {
+pub(crate) enum Api {
     Native,
     OpenAi,
 }
 
 impl Api {
     /// The interface that a path belongs to.
-    fn of(path: &str) -> Option<Api> {
+    pub(crate) fn of(path: &str) -> Option<Api> {
         let is_below = |base: &str| path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'));
         if is_below("/api/v1") {
             Some(Api::Native)
@@ -47,6 +47,11 @@ impl Api {
             }
             _ => ("invalid", "the request cannot be read"),
         };
+        self.response(status, code, message)
+    }
+
+    /// An error with this code and message.
+    pub(crate) fn response(self, status: StatusCode, code: &'static str, message: &str) -> Response {
         match self {
             Api::Native => ApiError::new(status, code, message).into_response(),
             Api::OpenAi => openai::refusal(status, code, message),
@@ -66,8 +71,12 @@ pub(crate) async fn no_such_address(uri: Uri) -> Response {
 pub(crate) async fn normalize_errors(request: Request, next: Next) -> Response {
     let api = Api::of(request.uri().path());
     let response = next.run(request).await;
-    // The errors of the handlers of both interfaces are JSON.
-    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    // The errors of the handlers of both interfaces are JSON, and those of axum texts.
+    let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let (is_json, is_text) = (kind == b"application/json", kind.starts_with(b"text/plain"));
+    if response.status() == StatusCode::BAD_REQUEST && is_text {
+        return unreadable(api, response).await;
+    }
     match api {
         Some(api) if response.status().is_client_error() && !is_json => {
             let mut shaped = api.error(response.status());
@@ -76,5 +85,22 @@ pub(crate) async fn normalize_errors(request: Request, next: Next) -> Response {
             shaped
         }
         _ => response,
+    }
+}
+
+/// The response to a request that axum cannot read, with axum's reason.
+async fn unreadable(api: Option<Api>, response: Response) -> Response {
+    let (head, body) = response.into_parts();
+    // A reason is short; a body that fails or is longer is none.
+    let reason = axum::body::to_bytes(body, 4096).await.unwrap_or_default();
+    let reason = String::from_utf8_lossy(&reason).into_owned();
+    let (status, code, message) = match reason.contains("designated timeout") {
+        true => (StatusCode::REQUEST_TIMEOUT, "timeout", "the body did not come in time".to_owned()),
+        false => (head.status, "invalid", format!("the request cannot be read: {reason}")),
+    };
+    match api {
+        Some(api) => api.response(status, code, &message),
+        None if status == head.status => Response::from_parts(head, reason.into()),
+        None => (status, message).into_response(),
     }
 }

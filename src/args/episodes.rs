@@ -1,4 +1,4 @@
-//! Flags of the verbs that run episodes: which goals, how many steps, and how a language model generates.
+//! Flags of the commands that run episodes: which goals, how many steps, and how a language model generates.
 
 use webshop_agent::PromptFormat;
 use webshop_training::GenerationOptions;
@@ -151,7 +151,7 @@ pub(crate) enum PolicyName {
     /// Opens the results within the price limit that share most word pairs with the instruction, until one
     /// has a named value for each option
     NamedPairs,
-    /// As `named-pairs`, but reads features and description before it buys, and puts a product back that
+    /// As `named-pairs`, but reads features and description before it buys, and rejects a product that
     /// lacks a required attribute
     NamedFeatures,
     /// Opens results in the order of the page until one has a named value for each option and every value that the
@@ -160,7 +160,7 @@ pub(crate) enum PolicyName {
     /// Demonstrates: knows the hidden goal, reads titles and prices only, buys if that is a success
     Expert,
     /// Demonstrates: knows the instruction and the pages; reads the features of half
-    /// of the products, and puts back a tenth of those whose features lack a requirement
+    /// of the products, and rejects a tenth of those whose features lack a requirement
     BrowsingExpert,
     /// Reads the hidden goal: an upper bound
     Oracle,

@@ -1,4 +1,4 @@
-//! Flags that several verbs share, one file per group: which shop, under which rules, which episodes, which
+//! Flags that several commands share, one file per group: which shop, under which rules, which episodes, which
 //! model, on which device, which configuration.
 
 pub(crate) mod cache;

@@ -1,4 +1,4 @@
-//! Flags of the verbs that compare with the original WebShop: any goals, either rules, and the original's
+//! Flags of the commands that compare with the original WebShop: any goals, either rules, and the original's
 //! seed.
 
 use std::convert::Infallible;

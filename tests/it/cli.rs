@@ -21,12 +21,12 @@ fn every_verb_explains_itself() {
     let looking = ["serve", "health", "mcp", "play", "search", "explain", "trace"];
     let catalog = ["catalog", "catalog generate", "catalog inspect", "catalog deviations"];
     let model = ["model", "model new", "model inspect", "model merge", "model convert"];
-    let shop_r1 =
-        ["", " train", " data", " validate", " eval", " score", " map"].map(|verb| format!("shop-r1{verb}"));
+    let shop_r1 = ["", " train", " data", " validate", " eval", " score", " map"]
+        .map(|command| format!("shop-r1{command}"));
     let shop_r1 = shop_r1.iter().map(String::as_str);
-    for verb in shopping.into_iter().chain(looking).chain(catalog).chain(model).chain(shop_r1) {
-        let args: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
-        let name = format!("help {verb}").trim().replace(' ', "_");
+    for command in shopping.into_iter().chain(looking).chain(catalog).chain(model).chain(shop_r1) {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let name = format!("help {command}").trim().replace(' ', "_");
         in_area("cli", || insta::assert_snapshot!(name, answer(&args)));
     }
 }
@@ -38,9 +38,9 @@ fn malformed_records_are_dropped_on_request() {
     edit(&items, "$39.99", "cheap");
     edit(&items, "\"B0SNEAK003\"", "3");
     let folder = ["--catalog", path(dir.path()), "--skip-bad"];
-    for verb in [&["search", "lamp"][..], &["explain", "--goal", "0"], &["catalog", "inspect"]] {
-        let answer = webshop(&[verb, &folder].concat(), "");
-        assert_eq!(answer.code, Some(0), "{verb:?}: {}", answer.stderr);
+    for command in [&["search", "lamp"][..], &["explain", "--goal", "0"], &["catalog", "inspect"]] {
+        let answer = webshop(&[command, &folder].concat(), "");
+        assert_eq!(answer.code, Some(0), "{command:?}: {}", answer.stderr);
         let shown = answer.stderr.replace(path(dir.path()), "DIR");
         in_area("cli", || insta::assert_snapshot!("skipped", shown));
     }

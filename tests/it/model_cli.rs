@@ -69,10 +69,10 @@ fn a_trained_model_is_evaluated_in_the_shop_of_its_run() {
     let model = run.path().join("model");
     let goals =
         |flags: &[&str]| json(&[&["catalog", "inspect", "--json"], flags].concat())["fingerprint"].clone();
-    for verb in [&["eval", "--no-baselines"][..], &["rollout", "--policy", "lm"]] {
+    for command in [&["eval", "--no-baselines"][..], &["rollout", "--policy", "lm"]] {
         let shopping = |flags: &[&str]| {
             let common = ["--checkpoint", path(&model), "--episodes", "2", "--json"];
-            json(&[verb, &common, flags].concat())
+            json(&[command, &common, flags].concat())
         };
         let result = shopping(&[]);
         assert_eq!((&result["max_steps"], &result["split_rule"]), (&3.into(), &"by-product".into()));

@@ -1,6 +1,6 @@
 //! What cannot be done is refused with exit code 2 and one message that names the culprit and what to do.
 //!
-//! One test and one snapshot for each verb: the refused commands, each with its message.
+//! One test and one snapshot for each command: the refused commands, each with its message.
 
 use std::fs;
 use std::path::Path;
@@ -133,10 +133,10 @@ fn a_shop_without_goals() {
     fs::write(dir.path().join("items_human_ins.json"), "{}").expect("a written file");
     fs::write(dir.path().join("items_ins_v2.json"), "{}").expect("a written file");
     refusals("without_goals", |refused| {
-        for verb in
+        for command in
             [&["validate"][..], &["play"], &["explain", "--goal", "0"], &["rollout", "--policy", "rule"]]
         {
-            refused.row(dir.path(), &[verb, &["--catalog", path(dir.path())]].concat());
+            refused.row(dir.path(), &[command, &["--catalog", path(dir.path())]].concat());
         }
     });
 }

@@ -309,7 +309,11 @@ impl<T, M> Episode<T, M> {
             .or_else(|| comparison.values("breakdown", &self.breakdown, &breakdown)))
     }
 
-    fn check_shop(&self, shop: &Shop) -> Result<(), EpisodeError> {
+    /// Checks that the episode was recorded in `shop`.
+    ///
+    /// # Errors
+    /// [`EpisodeError`], which names the first part of the shop that differs.
+    pub fn check_shop(&self, shop: &Shop) -> Result<(), EpisodeError> {
         let name = |rules: &Compat| in_json(rules).trim_matches('"').to_owned();
         let goals = shop.goals();
         let parts = [

@@ -8,14 +8,14 @@ use std::sync::{Arc, OnceLock};
 
 use axum::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, DiscoverResult, ErrorCode,
-    Implementation, InitializeRequestParams, InitializeResult, JsonObject, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
+    DiscoverResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult, JsonObject,
+    ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use super::names::{NameError, Names};
 use super::task::Task;
@@ -38,6 +38,20 @@ const UNNAMED: &str =
 pub(super) struct Shared {
     pub(super) sessions: Arc<Sessions>,
     pub(super) names: Names,
+    /// A permit for each session of the protocol, of which there are no more than sessions of the shop.
+    permits: Arc<Semaphore>,
+}
+
+impl Shared {
+    /// What handlers before a table of sessions share.
+    pub(super) fn new(sessions: &Arc<Sessions>) -> Shared {
+        let limit = sessions.max_sessions().min(Semaphore::MAX_PERMITS);
+        Shared {
+            sessions: Arc::clone(sessions),
+            names: Names::of(sessions),
+            permits: Arc::new(Semaphore::new(limit)),
+        }
+    }
 }
 
 /// Why a request gets no session.
@@ -74,6 +88,10 @@ pub(super) struct Handler {
     shared: Arc<Shared>,
     /// The session of the client's own, with the names of its tools.
     own: OnceLock<(Owned, ToolNames)>,
+    /// The number of the session that the client named when it initialized, with the names of its tools.
+    named: OnceLock<(u64, ToolNames)>,
+    /// Held as long as the session of the protocol.
+    permit: OnceLock<OwnedSemaphorePermit>,
     /// Calls take their turns in the order in which they arrive.
     turn: Mutex<()>,
 }
@@ -81,7 +99,13 @@ pub(super) struct Handler {
 impl Handler {
     /// A handler whose client has no session yet.
     pub(super) fn new(shared: Arc<Shared>) -> Handler {
-        Handler { shared, own: OnceLock::new(), turn: Mutex::default() }
+        Handler {
+            shared,
+            own: OnceLock::new(),
+            named: OnceLock::new(),
+            permit: OnceLock::new(),
+            turn: Mutex::default(),
+        }
     }
 
     /// A handler whose client has a session from the beginning.
@@ -117,6 +141,10 @@ impl Handler {
     ) -> Result<(Option<OpenSession>, ToolNames), ErrorData> {
         if let Some((owned, tools)) = self.own.get() {
             return Ok((Some(owned.session.clone()), *tools));
+        }
+        if let Some((ordinal, tools)) = self.named.get() {
+            let session = self.shared.sessions.find(Interface::Mcp, *ordinal);
+            return Ok((Some(session.map_err(|error| refused(context, error.into()))?), *tools));
         }
         let Task { name, reset, tools } = task(context)?;
         let Some(name) = name else { return Ok((None, tools)) };
@@ -180,9 +208,21 @@ impl ServerHandler for Handler {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
+        if self.permit.get().is_none() {
+            let permit = Arc::clone(&self.shared.permits).try_acquire_owned().map_err(|_| {
+                let limit = self.shared.sessions.max_sessions();
+                refused(&context, SessionError::Full { active: limit, limit }.into())
+            })?;
+            // A client that initializes twice at once keeps the first.
+            let _ = self.permit.set(permit);
+        }
         let (named, tools) = self.session(&context)?;
         let session = match named {
-            Some(session) => session,
+            Some(session) => {
+                // The client keeps this session, and reads an error once it has gone.
+                let _ = self.named.set((session.id().ordinal, tools));
+                session
+            }
             None => {
                 let begun = self.begin(&task(&context)?.reset, tools);
                 begun.map_err(|error| refused(&context, error.into()))?;
@@ -215,13 +255,44 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let names = match self.own.get() {
-            Some((_, names)) => *names,
-            None => task(&context)?.tools,
+        let names = match (self.own.get(), self.named.get()) {
+            (Some((_, names)), _) => *names,
+            (None, Some(_)) => self.session(&context)?.1,
+            (None, None) => task(&context)?.tools,
         };
         let tools = tools::annotated_list(names).into_iter();
         let tool = |tool| serde_json::from_value::<Tool>(tool).expect("the list is MCP's");
         Ok(ListToolsResult::with_all_items(tools.map(tool).collect()))
+    }
+
+    async fn ping(&self, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        // A session that the client named is used as long as the client is there.
+        match self.named.get() {
+            Some(_) => self.session(&context).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // rmcp also ends here with requests whose parameters it cannot read.
+        Err(match request.method.as_str() {
+            "tools/call" => {
+                let message =
+                    "the parameters of `tools/call` are `name`, a string, and `arguments`, an object";
+                ErrorData::invalid_params(message, None)
+            }
+            method @ ("initialize" | "ping" | "tools/list") => {
+                ErrorData::invalid_params(format!("the parameters of `{method}` cannot be read"), None)
+            }
+            method => {
+                let message = format!("there is no method `{method}`");
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+            }
+        })
     }
 
     async fn call_tool(

@@ -17,7 +17,6 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::allowed::Allowed;
 use super::handler::{BeginError, BeginErrorSlot, Handler, Shared};
-use super::names::Names;
 use super::task::Task;
 use crate::error::SessionError;
 use crate::sessions::Sessions;
@@ -44,7 +43,7 @@ impl McpService {
         max_body: usize,
         allowed: &Allowed,
     ) -> McpService {
-        let shared = Arc::new(Shared { sessions: Arc::clone(sessions), names: Names::of(sessions) });
+        let shared = Arc::new(Shared::new(sessions));
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(idle);
         let manager = Arc::new(manager);

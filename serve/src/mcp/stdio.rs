@@ -9,7 +9,6 @@ use tokio::runtime::Builder;
 use webshop_env::Shop;
 
 use super::handler::{Handler, Shared};
-use super::names::Names;
 use crate::error::ServeError;
 use crate::reset::ResetRequest;
 use crate::sessions::{Defaults, Limits, Sessions};
@@ -28,8 +27,7 @@ pub fn serve_stdio(
 ) -> Result<(), ServeError> {
     let limits = Limits { max_sessions: 1, idle_intervals: 1 };
     let sessions = Arc::new(Sessions::new(shop, defaults, limits)?);
-    let names = Names::of(&sessions);
-    let shared = Arc::new(Shared { sessions, names });
+    let shared = Arc::new(Shared::new(&sessions));
     let handler = Handler::begun(shared, reset, tools)?;
     // One thread begins requests in the order in which they arrive.
     let runtime = Builder::new_current_thread().enable_all().build()?;

@@ -7,11 +7,15 @@
 //! A lane keeps its tokens after a job, and a job gets the free lane that shares the longest beginning with its
 //! prompt, so that the next turn of a chat reads only what is new. A job that scores its prompt reads all of it.
 
+use std::collections::VecDeque;
+
 use tokio::sync::mpsc;
 use webshop_lm::{
     Allowed, Engine, EngineCache, LaneTokens, LmError, Sampler, SamplingCoordinates, StopReason,
 };
 use webshop_products::Seed;
+
+use super::place::Place;
 
 /// The most tokens of a prompt that a lane reads in one step, so that a long prompt does not hold up the others.
 const PROMPT_PART: usize = 256;
@@ -103,17 +107,22 @@ impl Batch {
     }
 
     /// Runs jobs until nobody can send any, and all have ended.
-    pub(super) fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+    pub(super) fn run(mut self, mut jobs: mpsc::UnboundedReceiver<(Job, Place)>) {
+        let mut waiting = VecDeque::new();
         loop {
-            if self.lanes.iter().all(|lane| lane.job.is_none()) {
+            if waiting.is_empty() && self.lanes.iter().all(|lane| lane.job.is_none()) {
                 match jobs.blocking_recv() {
-                    Some(job) => self.admit(job),
+                    Some(job) => waiting.push_back(job),
                     None => return,
                 }
             }
+            // Without senders the other jobs go on.
+            waiting.extend(std::iter::from_fn(|| jobs.try_recv().ok()));
+            // Nobody listens to a job whose client has gone.
+            waiting.retain(|(job, _)| !job.events.is_closed());
             while self.lanes.iter().any(|lane| lane.job.is_none()) {
-                // Without senders the running jobs go on.
-                let Ok(job) = jobs.try_recv() else { break };
+                let Some((job, place)) = waiting.pop_front() else { break };
+                drop(place);
                 self.admit(job);
             }
             self.step();

@@ -8,6 +8,7 @@ use webshop_lm::StopReason;
 use super::Model;
 use super::batch::{Event, Scored};
 use super::continuation::Continuation;
+use super::place::Place;
 use super::stop::StopFilter;
 
 /// A completion while it is generated. Dropping it ends the generation.
@@ -18,6 +19,8 @@ pub(crate) struct Generation {
     pub(crate) prompt_ids: Vec<u32>,
     model: Arc<Model>,
     events: UnboundedReceiver<Event>,
+    /// Frees the place in the queue if the client goes before there is a lane.
+    _place: Place,
     text: Continuation,
     filter: StopFilter,
     finish: Option<Finish>,
@@ -68,11 +71,12 @@ impl Generation {
         stop: Vec<String>,
         continues_prompt: bool,
         events: UnboundedReceiver<Event>,
+        place: Place,
     ) -> Generation {
         let before: &[u32] = if continues_prompt { &prompt_ids } else { &[] };
         let text = Continuation::new(Arc::clone(&model.tokenizer), before);
         let filter = StopFilter::new(stop);
-        Generation { ordinal, prompt_ids, model, events, text, filter, finish: None }
+        Generation { ordinal, prompt_ids, model, events, _place: place, text, filter, finish: None }
     }
 
     /// The model.

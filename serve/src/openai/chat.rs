@@ -163,7 +163,8 @@ impl ChatChunks {
         if let Value::Object(delta) = &mut delta {
             delta.shift_remove("role");
         }
-        for (idx, call) in delta["tool_calls"].as_array_mut().into_iter().flatten().enumerate() {
+        let calls = delta.get_mut("tool_calls").and_then(Value::as_array_mut);
+        for (idx, call) in calls.into_iter().flatten().enumerate() {
             call["index"] = json!(idx);
         }
         delta

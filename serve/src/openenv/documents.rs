@@ -75,7 +75,7 @@ fn action_schema() -> Value {
             "action": {
                 "title": "Action", "type": "string",
                 "description": "`search[words]`, or `click[label]` with a label of the page. Any other text \
-                                passes the turn.",
+                                is a no-op.",
             },
             "metadata": {
                 "title": "Metadata", "type": "object", "additionalProperties": true,

@@ -32,6 +32,10 @@ async fn reset(State(app): State<Arc<App>>, body: Bytes) -> Response {
         Ok(request) => request,
         Err(refused) => return refused.into_response(),
     };
+    // A wrong request opens no session, so that it does not change the goals of others.
+    if let Err(error) = app.sessions.check(&request) {
+        return detail::session_error(&error, "goal");
+    }
     on_fresh_session(app, move |app, session| {
         let view = session.reset(&request)?;
         Ok(documents::first_observation(app.sessions.shop(), &view))

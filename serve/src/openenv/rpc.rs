@@ -14,7 +14,7 @@ use crate::error::SessionError;
 use crate::http;
 use crate::sessions::session::{OpenSession, SessionView};
 use crate::sessions::{Interface, Lifetime};
-use crate::tools::{self, ToolError, ToolNames};
+use crate::tools::{self, Call, ToolError, ToolNames};
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
@@ -146,10 +146,11 @@ fn call_tool(
         Some(own) => Some(own.clone()),
         None => named_session(app, params)?,
     };
-    let call = |session: &OpenSession| tools::call(ToolNames::WebShop, session, name, arguments);
-    let called = match named {
-        Some(session) => call(&session),
-        None => call(&super::open(app)?.session),
+    // A wrong call opens no session, so that it does not change the goals of others.
+    let called = match (Call::read(ToolNames::WebShop, name, arguments), named) {
+        (Err(wrong), _) => Err(wrong),
+        (Ok(call), Some(session)) => call.in_session(&session),
+        (Ok(call), None) => call.in_session(&super::open(app)?.session),
     };
     match called {
         Ok(view) => Ok(tool_result(&view)),
@@ -173,13 +174,15 @@ pub(super) fn tool_result(view: &SessionView) -> Value {
 }
 
 fn close(app: &App, session: Option<&OpenSession>, params: &Map<String, Value>) -> Result<Value, RpcError> {
+    if let Some(own) = session.map(|own| own.id().to_string())
+        && params.get("session_id").and_then(Value::as_str) == Some(&own)
+    {
+        let message = format!("the connection owns session `{own}` of {NAME}; close the connection");
+        return Err(RpcError::new(INVALID_REQUEST, message));
+    }
     let Some(named) = named_session(app, params)? else {
         return Err(RpcError::new(INVALID_PARAMS, "Invalid params - 'session_id' is required"));
     };
-    if session.is_some_and(|own| own.id() == named.id()) {
-        let message = format!("the connection owns session `{}` of {NAME}; close the connection", named.id());
-        return Err(RpcError::new(INVALID_REQUEST, message));
-    }
     app.sessions.close(named.id());
     Ok(json!({"session_id": named.id().to_string(), "closed": true}))
 }

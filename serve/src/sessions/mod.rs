@@ -211,14 +211,16 @@ impl Sessions {
         self.add_many(session.id().interface, Lifetime::Idle, n, |empty| session.copied_into(empty))
     }
 
-    /// The session with this number at an interface. It counts as used.
+    /// The session with this number at an interface. It counts as used. Those of connections are found by their connections
+    /// only, because numbers can be guessed.
     ///
     /// # Errors
     /// [`SessionError::NoSuchSession`].
     pub fn find(&self, interface: Interface, ordinal: u64) -> Result<OpenSession, SessionError> {
         let table = self.table();
         let id = SessionId { interface, ordinal };
-        let entry = table.entries.get(&id).ok_or_else(|| SessionError::NoSuchSession(id.to_string()))?;
+        let entry = table.entries.get(&id).filter(|entry| entry.lifetime == Lifetime::Idle);
+        let entry = entry.ok_or_else(|| SessionError::NoSuchSession(id.to_string()))?;
         entry.idle.store(0, Ordering::Relaxed);
         Ok(entry.session.clone())
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::source::{Token, production_files, production_tokens};
 use super::{CRATES, root};
 
-/// Words for which the field has a term: episode, agent or user, rendered, completion, terminate.
-const FORBIDDEN: [&str; 11] = [
+/// Words for which the field has a term: episode, agent or user, rendered, completion, terminate, rejects, is a no-op.
+const FORBIDDEN: [&str; 14] = [
     "trip",
     "trips",
     "customer",
@@ -19,6 +19,9 @@ const FORBIDDEN: [&str; 11] = [
     "dead end",
     "dead ends",
     "as founded",
+    "puts back",
+    "put back",
+    "passes the turn",
 ];
 
 /// The forbidden words of a text. Any character that is no letter or digit separates words.

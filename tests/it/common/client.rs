@@ -4,9 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, LazyLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tungstenite::protocol::CloseFrame;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 use webshop_env::{ObservationMode, Shop};
@@ -21,6 +22,19 @@ pub(crate) static SHOP: LazyLock<Arc<Shop>> =
 
 /// The longest wait for a reply; a test that waits longer fails.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Waits until `is_met`.
+///
+/// # Panics
+/// If it takes longer than [`TIMEOUT`].
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut is_met: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_met() {
+        assert!(began.elapsed() < TIMEOUT, "after {} s still not: {what}", TIMEOUT.as_secs());
+        thread::sleep(Duration::from_millis(2));
+    }
+}
 
 /// A running server.
 pub(crate) struct Served {
@@ -185,6 +199,12 @@ impl Socket {
     /// Sends a text of which no reply is awaited.
     pub(crate) fn send(&mut self, text: &str) {
         self.0.send(Message::text(text)).expect("an open socket");
+    }
+
+    /// Closes with this code.
+    pub(crate) fn close(&mut self, code: u16) {
+        let frame = CloseFrame { code: code.into(), reason: Default::default() };
+        self.0.close(Some(frame)).expect("an open socket");
     }
 
     /// The code with which the server closes.

@@ -75,7 +75,7 @@ pub(crate) fn json(args: &[&str]) -> Value {
     serde_json::from_str(&answer(args)).expect("one JSON object")
 }
 
-/// The table of commands that a verb refuses, each with its message.
+/// The table of commands that a command refuses, each with its message.
 pub(crate) struct Refusals(String);
 
 /// Collects refusals and snapshots them as one table, `snapshots/cli/refused_<name>.snap`.

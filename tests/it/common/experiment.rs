@@ -60,6 +60,20 @@ pub(crate) fn branch(config: &Config) -> (TempDir, RunFolder) {
     (keep, run)
 }
 
+/// Whether the values of a parameter moved in another way than by weight decay, which scales all of them alike.
+pub(crate) fn has_learned(before: &[f32], after: &[f32]) -> bool {
+    let product = |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum() };
+    let scale = match product(before, before) {
+        0.0 => 0.0,
+        square => product(before, after) / square,
+    };
+    let largest = after.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+    let is_moved = |(before, after): (&f32, &f32)| {
+        (f64::from(*after) - scale * f64::from(*before)).abs() > 1e-5 * f64::from(largest)
+    };
+    before.iter().zip(after).any(is_moved)
+}
+
 /// Copies a folder with its links as they are.
 pub(crate) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a new folder");

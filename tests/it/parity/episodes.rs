@@ -1,4 +1,4 @@
-//! Episodes: sessions, goals, pages and rewards after every action, and the verbs that compute them line by line.
+//! Episodes: sessions, goals, pages and rewards after every action, and the commands that compute them line by line.
 
 use std::io::{Seek, Write};
 use std::process::Command;
@@ -46,6 +46,7 @@ fn episodes_are_those_of_the_original() {
                     assert_eq!(traced[field], record[field], "{name}");
                 }
                 same_page(&traced["reset"], &record["reset"], &name);
+                assert_eq!(list(&traced["steps"]).len(), actions.len(), "{name}");
                 for (ours, theirs) in list(&traced["steps"]).iter().zip(list(&record["steps"])) {
                     // Where the original failed, the recording of the episode ends.
                     match theirs.get("error") {
@@ -101,6 +102,7 @@ fn odd_actions_end_as_in_the_original() {
         let seed = text(&probe["case"]).contains("seeded 5").then_some(5);
         let actions: Vec<Value> = recorded.iter().map(|step| step["action"].clone()).collect();
         let traced = trace(session, seed, &actions);
+        assert_eq!(list(&traced["steps"]).len(), recorded.len(), "{}", probe["case"]);
         for (ours, theirs) in list(&traced["steps"]).iter().zip(recorded) {
             for (field, recorded) in [("url", "url"), ("reward", "r"), ("done", "d")] {
                 assert_eq!(ours[field], theirs[recorded], "{}: {}", probe["case"], theirs["action"]);
@@ -114,22 +116,22 @@ fn odd_actions_end_as_in_the_original() {
     }
 }
 
-/// The rows that a verb of `webshop` writes for lines on standard input, under the original's rules over the committed catalog.
-fn answers(verb: &str, flags: &[&str], lines: &[Value]) -> Vec<Value> {
+/// The rows that a command of `webshop` writes for lines on standard input, under the original's rules over the committed catalog.
+fn answers(command: &str, flags: &[&str], lines: &[Value]) -> Vec<Value> {
     let mut input = tempfile::tempfile().expect("a temporary file");
     for line in lines {
         writeln!(input, "{line}").expect("a written line");
     }
     input.rewind().expect("a file");
     let output = Command::new(env!("CARGO_BIN_EXE_webshop"))
-        .args([verb, "--catalog", "tests/data/parity", "--compat", "original", "--no-cache"])
+        .args([command, "--catalog", "tests/data/parity", "--compat", "original", "--no-cache"])
         .args(["--nouns", "tests/data/parity/title_nouns_synth.jsonl.gz"])
         .args(flags)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stdin(input)
         .output()
         .expect("the binary starts");
-    assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     let answers = output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     answers.map(|line| serde_json::from_slice(line).expect("JSON")).collect()
 }
@@ -161,6 +163,7 @@ fn batches_of_lines_are_those_of_the_original() {
     let traced = answers("trace", &["--prev", "2"], &asked.collect::<Vec<_>>());
     assert_eq!(traced.len(), episodes.len());
     for (ours, theirs) in traced.iter().zip(&episodes) {
+        assert_eq!(list(&ours["steps"]).len(), list(&theirs["steps"]).len());
         for (ours, theirs) in list(&ours["steps"]).iter().zip(list(&theirs["steps"])) {
             same_page(ours, theirs, "episodes_synth_prev2");
         }

@@ -40,11 +40,15 @@ fn requests_that_may_succeed_later_are_sent_again() {
 fn the_wait_that_the_server_asks_for_replaces_our_own() {
     let shop = Arc::new(corner_shop());
     let address = served(&shop, PromptFormat::VerlAgent, |_, n| {
-        (n == 1).then(|| error(429, "\r\nRetry-After: 0", "not now"))
+        (n == 1).then(|| error(429, "\r\nRetry-After: 0.01", "not now"))
     });
-    // A wait of our own choice is half an hour at least, longer than the episode may take.
-    let config =
-        requesting(PromptFormat::VerlAgent, |request| request.retries.first_wait = Duration::from_secs(3600));
+    // A wait of our own choice is half an hour at least, longer than an episode may take, and no episode begins again.
+    let config = RemoteConfig {
+        episode_retries: 0,
+        ..requesting(PromptFormat::VerlAgent, |request| {
+            request.retries.first_wait = Duration::from_secs(3600)
+        })
+    };
     let episodes = play(&policy(&address, config), &tasks(&shop, 1)).expect("the server is there");
     episodes[0].as_ref().expect("the second request is answered");
 }
@@ -159,4 +163,31 @@ fn an_unreachable_server_ends_the_rollout() {
         "{refusal}"
     );
     assert!(refusal.ends_with("; check that the server is running"), "{refusal}");
+}
+
+fn too_long() -> Response {
+    error(400, "", "This model's maximum context length is 10 tokens.")
+}
+
+#[test]
+fn a_first_prompt_that_does_not_fit_truncates_its_episode_if_others_fit() {
+    let shop = Arc::new(corner_shop());
+    let tasks = tasks(&shop, 4);
+    // The first to be asked for, so that it ends before any other.
+    let long = instruction(&shop, &tasks[0]);
+    let address =
+        served(&shop, PromptFormat::VerlAgent, move |instruction, _| (instruction == long).then(too_long));
+    let config = requesting(PromptFormat::VerlAgent, |request| request.concurrency = 1);
+    let episodes = play(&policy(&address, config), &tasks).expect("most prompts fit");
+    let episodes: Vec<Episode> = episodes.into_iter().map(|episode| episode.expect("no failure")).collect();
+    assert_eq!((episodes[0].turns.len(), episodes[0].truncated, episodes[0].reward), (0, true, 0.0));
+    assert!(episodes[1..].iter().all(|episode| episode.terminated && episode.reward == 1.0));
+}
+
+#[test]
+fn a_rollout_in_which_no_first_prompt_fits_is_refused() {
+    let reason = "the first prompt of every episode and its completion exceed the context of the model; give a smaller \
+                  `--max-turn-tokens`, or serve the model with a longer context";
+    let expected = format!("cannot request completions from `SERVER/chat/completions`: {reason}");
+    check_closed(&expected, None, |_| too_long());
 }

@@ -2,7 +2,6 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,7 +9,7 @@ use webshop_serve::{ServeConfig, raise_open_files};
 
 use super::command::start;
 use super::mcp::client::Mcp;
-use crate::common::client::{Served, Socket, TIMEOUT, config, served};
+use crate::common::client::{Served, Socket, TIMEOUT, config, served, wait_until};
 
 /// Addresses that read a body, of every interface that takes JSON.
 const PATHS: [&str; 9] = [
@@ -113,16 +112,16 @@ fn hostile_requests_are_refused() {
 
 #[test]
 fn a_body_that_does_not_come_is_given_up() {
-    let server = served(ServeConfig { body_timeout: Duration::from_millis(50), ..config() });
+    let server = served(ServeConfig { body_timeout: Duration::from_secs(1), ..config() });
     let request = "POST /api/v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"goal\"";
     let reply = send(&server, request.as_bytes());
-    assert!(reply.starts_with("HTTP/1.1 4"), "{reply}");
+    assert!(reply.starts_with("HTTP/1.1 408") && reply.contains("the body did not come in time"), "{reply}");
     check_healthy(&server);
 }
 
 #[test]
 fn the_head_of_a_request_that_does_not_come_is_given_up() {
-    let server = served(ServeConfig { header_timeout: Duration::from_millis(50), ..config() });
+    let server = served(ServeConfig { header_timeout: Duration::from_secs(1), ..config() });
     let mut socket = server.socket("/ws");
     let mut events = Mcp::begin(&server, "").listen();
     let begins: [&[u8]; 3] =
@@ -152,6 +151,27 @@ fn the_head_of_a_request_that_does_not_come_is_given_up() {
 }
 
 #[test]
+fn a_client_that_closes_gets_its_answer() {
+    let server = served(config());
+    for path in ["/ws", "/mcp"] {
+        let mut socket = server.socket(path);
+        socket.close(1000);
+        assert_eq!(socket.closed(), Some(1000), "{path}");
+    }
+    // A text that is not UTF-8: FF FE, masked with zeros.
+    let mut stream = TcpStream::connect(&server.address).expect("a connection");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a time limit");
+    let upgrade = "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                   Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+    let frame: &[u8] = &[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe];
+    stream.write_all(&[upgrade.as_bytes(), frame].concat()).expect("an open connection");
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).expect("the end of the connection");
+    let close = reply.windows(4).find(|bytes| bytes[0] == 0x88).expect("a frame that closes");
+    assert_eq!(u16::from_be_bytes([close[2], close[3]]), 1007);
+}
+
+#[test]
 fn clients_that_vanish_leave_nothing_behind() {
     let server = served(config());
     for n_bytes in [0, 9, 60, 125] {
@@ -166,13 +186,7 @@ fn clients_that_vanish_leave_nothing_behind() {
         socket.send(&json!({"type": "step", "data": {"action": "search[lamp]"}}).to_string());
     }
     let info = || server.get("/api/v1/info").json();
-    for _ in 0..200 {
-        if info()["sessions"] == 0 {
-            break;
-        }
-        thread::sleep(Duration::from_millis(25));
-    }
-    assert_eq!(info()["sessions"], 0);
+    wait_until("no session is left", || info()["sessions"] == 0);
     check_healthy(&server);
 }
 

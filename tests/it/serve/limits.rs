@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use webshop_serve::ServeConfig;
 
-use crate::common::client::{config, served};
+use crate::common::client::{config, served, wait_until};
 
 #[test]
 fn a_full_server_refuses_in_every_interfaces_form() {
@@ -61,7 +61,7 @@ fn idle_sessions_are_dropped_and_those_on_sockets_are_not() {
     let idle = server.post("/api/v1/sessions", &json!({})).json();
     let number = |info: &Value| info["sessions"].as_u64().expect("a number");
     // Every look is at the number of sessions only, which is no use of one.
-    while number(&server.get("/api/v1/info").json()) > 1 {}
+    wait_until("the idle session is dropped", || number(&server.get("/api/v1/info").json()) == 1);
     let path = format!("/api/v1/sessions/{}", idle["id"].as_str().expect("a name"));
     assert_eq!(server.get(&path).status, 404);
     let after = socket.say(json!({"type": "state"}));
@@ -75,6 +75,8 @@ fn a_token_is_asked_for_everywhere_but_at_the_health() {
         let reply = server.get(path);
         assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Bearer")), "{path}");
     }
+    let openai = server.get("/v1/models").json();
+    assert_eq!(openai["error"]["type"], "invalid_request_error", "{openai}");
     assert_eq!(server.get("/health").status, 200);
     let with = |token: &str| {
         server.send("GET", "/api/v1/info", &format!("Authorization: Bearer {token}\r\n"), "").status

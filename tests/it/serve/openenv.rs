@@ -93,6 +93,29 @@ fn plain_http_keeps_no_state() {
     check("/reset", "{\"seed\": -3}", json!(["body", "seed"]), "greater_than_equal");
     check("/reset", "{\"goal\": 99999}", json!(["body", "goal"]), "value_error");
     check("/reset", "[]", json!(["body"]), "model_attributes_type");
+    // Requests that are refused do not count, so that they do not change what others draw.
+    let opened = |n: u64| format!("webshop_sessions_opened_total{{interface=\"openenv\"}} {n}\n");
+    assert!(server.get("/metrics").body.contains(&opened(3)), "of the reset, the step and the state above");
+}
+
+#[test]
+fn the_session_of_a_socket_is_its_own() {
+    let server = served(config());
+    let mut socket = server.socket("/ws");
+    let state = socket.say(json!({"type": "reset", "data": {"goal": 3}}));
+    assert_eq!(state["data"]["observation"]["goal"], 3);
+    let created = server.post("/mcp", &rpc("openenv/session/create", json!({}))).json()["result"].clone();
+    let last: u64 = created["session_id"].as_str().expect("a name").parse().expect("a number");
+    for guess in (0..last).map(|number| number.to_string()) {
+        let params = json!({"session_id": guess, "name": "view_page"});
+        for method in ["openenv/session/close", "tools/call"] {
+            let reply = server.post("/mcp", &rpc(method, params.clone())).json();
+            assert_eq!(reply["error"]["code"], -32602, "{reply}");
+        }
+        let attached = server.socket(&format!("/ws?session_id={guess}")).next();
+        assert_eq!(attached["data"]["code"], "SESSION_ERROR", "{attached}");
+    }
+    assert_eq!(socket.say(json!({"type": "state"}))["data"]["goal"], 3);
 }
 
 #[test]

@@ -167,7 +167,7 @@ impl Player for Tools<'_> {
     }
 }
 
-/// The tool call of an action. One that is neither a search nor a click becomes a click on nothing, which passes the turn
+/// The tool call of an action. One that is neither a search nor a click becomes a click on nothing, which is a no-op
 /// as well.
 pub(super) fn tool_call(action: &str) -> (&'static str, Value) {
     match action.parse().expect("any text is an action") {

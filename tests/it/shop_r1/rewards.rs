@@ -23,10 +23,10 @@ fn rows(lines: &str) -> Vec<Value> {
     rows
 }
 
-/// The recorded rows, each with the row that the verb writes.
-fn written(verb: &str, name: &str) -> Vec<(Value, Value)> {
+/// The recorded rows, each with the row that the command writes.
+fn written(command: &str, name: &str) -> Vec<(Value, Value)> {
     let recorded = recorded(name);
-    let answer = webshop(&["shop-r1", verb], &recorded);
+    let answer = webshop(&["shop-r1", command], &recorded);
     assert_eq!((answer.code, answer.stderr.as_str()), (Some(0), ""));
     let (rows, answers) = (rows(&recorded), rows(&answer.stdout));
     assert_eq!(rows.len(), answers.len());

@@ -98,6 +98,24 @@ fn a_run_that_cannot_be_resumed_keeps_its_records() {
     assert_eq!(fs::read_to_string(&path).expect("metrics"), records);
 }
 
+#[test]
+fn a_damaged_checkpoint_is_refused_by_name_and_changes_nothing() {
+    for name in ["model/model.safetensors", "optimizer.safetensors", "trainer_state.json"] {
+        let keep = tempfile::tempdir().expect("a temporary folder");
+        let root = keep.path().join("run");
+        copy_folder(&REFERENCE.folder, &root);
+        let last = fs::canonicalize(root.join("checkpoints/last")).expect("a link to the newest");
+        let whole = fs::read(last.join(name)).expect("a file of the checkpoint");
+        fs::write(last.join(name), &whole[..whole.len() / 2]).expect("half of it");
+        let records = fs::read(root.join("metrics.jsonl")).expect("metrics");
+        let refused = RunFolder::resume(&root)
+            .and_then(|(run, config)| train(&config, &run, TrainOptions::default()).map(|_| ()));
+        let error = refused.expect_err(name).to_string();
+        assert!(error.contains(name.rsplit('/').next().expect("a name")), "{name}: {error}");
+        assert_eq!(fs::read(root.join("metrics.jsonl")).expect("metrics"), records, "{name}");
+    }
+}
+
 /// The bytes of a run that branches from the warm start and is stopped after `n_advances` and resumed, or not stopped for 0.
 pub(super) fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(&'static str, Vec<u8>)> {
     let config = toy(more);
@@ -107,6 +125,7 @@ pub(super) fn learned(more: &[&str], n_threads: usize, n_advances: u64) -> Vec<(
     let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
     match threads.install(|| train(&config, &run, watched(&observer, &stop))) {
         Ok(summary) => {
+            assert_eq!(n_advances, 0, "{more:?} was not stopped");
             let learned = summary.learned.as_ref().expect("the last evaluation");
             assert_eq!((learned.step, learned.summary.episodes), (WARM_STEPS + RL_STEPS, 8), "{more:?}");
             Run { folder: run.root().into(), _keep: None }
@@ -143,7 +162,7 @@ fn settings() -> Vec<String> {
 }
 
 #[test]
-fn every_loss_leaves_the_same_bytes_interrupted_or_not() {
+fn settings_of_the_trainer_leave_the_same_bytes_interrupted_or_not() {
     let mut seen = BTreeSet::new();
     for setting in settings() {
         let setting: Vec<&str> = setting.split_whitespace().collect();

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
-use crate::common::experiment::{WARM_START, begin, branch, copy_folder, toy};
+use crate::common::experiment::{WARM_START, begin, branch, copy_folder, has_learned, toy};
 use crate::common::stop::{StopAfter, watched};
 use tempfile::TempDir;
 use webshop_env::replay;

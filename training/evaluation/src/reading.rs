@@ -2,11 +2,11 @@
 //!
 //! A product is *read* if its features are opened and the next action goes back to its page. The thought written on
 //! the features page is the *note*; it calls the product fitting if its last word is `yes`, as the notes of
-//! [`webshop_agent::BrowsingExpert`] do. The product is *put back* if the following action returns to the results,
+//! [`webshop_agent::BrowsingExpert`] do. The product is *rejected* if the following action returns to the results,
 //! else it is *kept*. Actions that had no effect are passed over.
 //!
 //! The browsing expert's decisions do not depend on its notes. An episode *acts on features* if it reads a product and
-//! each product that it read is kept if its note calls it fitting, and put back otherwise.
+//! each product that it read is kept if its note calls it fitting, and rejected otherwise.
 
 use std::ops::AddAssign;
 
@@ -14,30 +14,30 @@ use serde::{Deserialize, Serialize};
 use webshop_agent::{Episode, EpisodeExt, Turn};
 use webshop_env::Action;
 
-/// Number of products that were kept and put back after their features were read.
+/// Number of products that were kept and rejected after their features were read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decisions {
     /// Products that were kept.
     pub kept: usize,
-    /// Products that were put back.
-    pub put_back: usize,
+    /// Products that were rejected.
+    pub rejected: usize,
 }
 
 impl Decisions {
-    /// Share of products that were put back, 0 to 1; `None` without any.
-    pub fn put_back_rate(&self) -> Option<f64> {
-        rate(self.put_back, self.kept + self.put_back)
+    /// Share of products that were rejected, 0 to 1; `None` without any.
+    pub fn rejection_rate(&self) -> Option<f64> {
+        rate(self.rejected, self.kept + self.rejected)
     }
 
-    fn count(&mut self, is_put_back: bool) {
-        *(if is_put_back { &mut self.put_back } else { &mut self.kept }) += 1;
+    fn count(&mut self, is_rejected: bool) {
+        *(if is_rejected { &mut self.rejected } else { &mut self.kept }) += 1;
     }
 }
 
 impl AddAssign for Decisions {
     fn add_assign(&mut self, other: Self) {
         self.kept += other.kept;
-        self.put_back += other.put_back;
+        self.rejected += other.rejected;
     }
 }
 
@@ -74,8 +74,8 @@ impl Reading {
             let decisions = if is_fitting { &mut found.fitting } else { &mut found.not_fitting };
             decisions.count(clicks(turns[2], "< prev"));
         }
-        let n_as_noted = found.fitting.kept + found.not_fitting.put_back;
-        let n_against = found.fitting.put_back + found.not_fitting.kept;
+        let n_as_noted = found.fitting.kept + found.not_fitting.rejected;
+        let n_against = found.fitting.rejected + found.not_fitting.kept;
         found.reading = usize::from(n_as_noted + n_against > 0);
         found.acting = usize::from(n_as_noted > 0 && n_against == 0);
         let success = usize::from(episode.is_success());
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    const PUTS_NOTHING_BACK: BrowsingHabits =
+    const REJECTS_NOTHING: BrowsingHabits =
         BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, ..BrowsingHabits::NONE };
 
     /// What the browsing expert reads in 60 episodes of a generated shop.
@@ -164,27 +164,27 @@ mod tests {
 
     #[test]
     fn decisions_are_counted_apart_by_what_the_note_says() {
-        let keeps = reading(PUTS_NOTHING_BACK);
-        assert_eq!(keeps.fitting.put_back_rate(), Some(0.0));
-        assert_eq!(keeps.not_fitting.put_back_rate(), Some(0.0));
-        // Whoever puts nothing back acts on features if all products fit.
+        let keeps = reading(REJECTS_NOTHING);
+        assert_eq!(keeps.fitting.rejection_rate(), Some(0.0));
+        assert_eq!(keeps.not_fitting.rejection_rate(), Some(0.0));
+        // Whoever rejects nothing acts on features if all products fit.
         assert!(keeps.acting > 0 && keeps.acting < keeps.reading, "{keeps:?}");
         assert!(keeps.acting_success_rate() > keeps.other_success_rate(), "{keeps:?}");
-        let puts_back = reading(BrowsingHabits { puts_back: 1.0, ..PUTS_NOTHING_BACK });
+        let rejects_at_random = reading(BrowsingHabits { rejects_at_random: 1.0, ..REJECTS_NOTHING });
         let [fitting, not_fitting] =
-            [puts_back.fitting, puts_back.not_fitting].map(|of| of.put_back_rate().unwrap());
-        assert!(fitting > 0.5 && not_fitting > 0.5, "the last product is kept: {puts_back:?}");
-        let heeds = reading(BrowsingHabits { heeds_notes: 1.0, ..PUTS_NOTHING_BACK });
-        assert_eq!(heeds.fitting.put_back_rate(), Some(0.0));
-        assert!(heeds.not_fitting.put_back_rate() > Some(0.5), "{heeds:?}");
-        assert!(heeds.acting > keeps.acting, "{heeds:?}, {keeps:?}");
+            [rejects_at_random.fitting, rejects_at_random.not_fitting].map(|of| of.rejection_rate().unwrap());
+        assert!(fitting > 0.5 && not_fitting > 0.5, "the last product is kept: {rejects_at_random:?}");
+        let by_notes = reading(BrowsingHabits { rejects_by_notes: 1.0, ..REJECTS_NOTHING });
+        assert_eq!(by_notes.fitting.rejection_rate(), Some(0.0));
+        assert!(by_notes.not_fitting.rejection_rate() > Some(0.5), "{by_notes:?}");
+        assert!(by_notes.acting > keeps.acting, "{by_notes:?}, {keeps:?}");
     }
 
     #[test]
     fn who_reads_nothing_does_not_act_on_features() {
-        let found = reading(BrowsingHabits { reads_features: 0.0, ..PUTS_NOTHING_BACK });
+        let found = reading(BrowsingHabits { reads_features: 0.0, ..REJECTS_NOTHING });
         assert_eq!((found.reading_rate(), found.acting_rate()), (Some(0.0), Some(0.0)));
-        assert_eq!((found.fitting.put_back_rate(), found.acting_success_rate()), (None, None));
+        assert_eq!((found.fitting.rejection_rate(), found.acting_success_rate()), (None, None));
         assert!(found.other_success_rate() > Some(0.0));
     }
 }

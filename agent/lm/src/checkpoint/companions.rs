@@ -1,5 +1,5 @@
 //! The files of a model folder other than configuration and weights: tokenizer, chat template, generation
-//! settings, worked examples.
+//! settings, few-shot examples.
 //!
 //! They are copied unchanged into the folder of a fine-tuned or merged model. So are the templates in
 //! [`ADDITIONAL_TEMPLATES`].
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::checkpoint::{unreadable, unwritable};
 use crate::error::LmError;
 
-/// The file of worked examples that precede every prompt.
+/// The file of few-shot examples that precede every prompt.
 pub const FEW_SHOT: &str = "few_shot.json";
 
 /// The names of these files; each may be absent.

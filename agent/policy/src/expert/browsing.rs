@@ -14,12 +14,12 @@
 //! - It opens the features of some products and writes the phrases of the instruction, each with the words that title
 //!   or features have for it and `yes`, or with `no` if they have none. The note ends at the first `no`. Back on the
 //!   item page it writes the last word of the note again.
-//! - It puts some of these products back, whatever the note says, and buys most of the others: it **rarely heeds a note
+//! - It rejects some of these products, whatever the note says, and buys most of the others: it **rarely rejects by a note
 //!   that ends in `no`**.
 //! - If it [searches again](BrowsingHabits::searches_again), it opens two products of the first search; where it buys
 //!   neither, it searches for the kind of the product and the stated options alone.
 //!
-//! So few demonstrations show that reading features pays. A learner that puts products back if and only if the note
+//! So few demonstrations show that reading features pays. A learner that rejects products if and only if the note
 //! does not end in `yes` does what no demonstrator does for long.
 
 mod habits;
@@ -280,7 +280,7 @@ impl<'a> Browser<'a> {
             let note = features_note(&self.instruction, &page, &features, &self.seen);
             thought = note.split(' ').next_back().unwrap_or_default().into();
             self.act(note, Action::Click("< prev".into()));
-            if !is_last && rng.random::<f64>() < habits.puts_back_after(&thought) {
+            if !is_last && rng.random::<f64>() < habits.rejects_after(&thought) {
                 self.act(thought, Action::Click("< prev".into()));
                 return false;
             }

@@ -1,11 +1,11 @@
 //! Rules that compare candidates: the products listed on the first results page within the price limit.
 //!
 //! A [`CandidatePolicy`] searches for the instruction without its price clause and opens candidates in the order
-//! of the word pairs that title and instruction share, ties in the order of the page. It puts a candidate back if
+//! of the word pairs that title and instruction share, ties in the order of the page. It rejects a candidate if
 //! a list of options has no value that the instruction names. [`CandidatePolicy::named_features`] also reads the
-//! features, and the description if needed and if enough steps are left, and puts a candidate back if a phrase of
+//! features, and the description if needed and if enough steps are left, and rejects a candidate if a phrase of
 //! the instruction is in neither title nor text ([`crate::instruction::phrases`]). If no candidate is left, or no
-//! step to put one back, it buys the best: the one with the fewest lists without a named value, then the fewest
+//! step to reject one, it buys the best: the one with the fewest lists without a named value, then the fewest
 //! missing words, then the first.
 //!
 //! It reads the instruction and the pages of the episode, nothing else: no goal, no catalog. It makes no random
@@ -52,7 +52,7 @@ struct Candidate {
     read: Vec<Detail>,
     /// Clicks on its options so far.
     n_clicked: usize,
-    /// Why it was put back; `None` if it was not.
+    /// Why it was rejected; `None` if it was not.
     rejection: Option<Rejection>,
 }
 
@@ -127,13 +127,13 @@ impl Memory {
         self.candidates.iter().position(|candidate| candidate.product == product)
     }
 
-    /// The best candidate that was put back.
+    /// The best candidate that was rejected.
     fn best(&self) -> Option<(usize, Rejection)> {
         let judged = self.candidates.iter().enumerate();
         judged.filter_map(|(place, of)| Some((place, of.rejection?))).min_by_key(|(_, rejection)| *rejection)
     }
 
-    /// The candidate to open from the results page with `n_left` steps left: the next one if it can be put back in
+    /// The candidate to open from the results page with `n_left` steps left: the next one if it can be rejected in
     /// time, else the best one.
     fn next(&self, n_left: usize) -> Option<usize> {
         let n_opened = self.candidates.iter().filter(|of| of.rejection.is_some()).count();
@@ -159,7 +159,7 @@ impl Memory {
         3 + 4 * n_others
     }
 
-    /// The action on an item page: read, put back, select or buy.
+    /// The action on an item page: read, reject, select or buy.
     fn on_item(
         &mut self,
         page: &ItemPage,

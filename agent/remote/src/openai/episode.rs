@@ -14,10 +14,6 @@ use crate::openai::response::Reply;
 /// The policy's name.
 pub const REMOTE: &str = "remote";
 
-/// The refusal of a first turn.
-const TOO_LONG: &str = "the first prompt of an episode and its completion exceed the context of the model; give a smaller \
-                        `--max-turn-tokens`, or serve the model with a longer context";
-
 /// Requests and limits of a remote rollout.
 #[derive(Clone, Debug)]
 pub struct RemoteConfig {
@@ -94,8 +90,6 @@ impl EpisodeRunner {
             let body = request.body(&prompt_format.messages(&conversation), &turn);
             match self.client.complete(&body, jitter).await? {
                 Some(reply) => step(&mut lane, &mut conversation, prompt_format, reply),
-                // What does not fit at the beginning will not fit in any episode.
-                None if view.turn == 0 => return Err(Failure::Server(self.client.refusal(TOO_LONG.into()))),
                 None => lane.step(Decision::Stop),
             }
         }

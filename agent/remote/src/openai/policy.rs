@@ -23,6 +23,10 @@ use crate::openai::episode::{EpisodeFailure, EpisodeRunner, FailedEpisode, Remot
 /// The interval at which the stop flag is checked.
 const POLL: Duration = Duration::from_millis(50);
 
+/// The refusal of a rollout in which no first prompt fits.
+const TOO_LONG: &str = "the first prompt of every episode and its completion exceed the context of the model; give a smaller \
+                        `--max-turn-tokens`, or serve the model with a longer context";
+
 /// The result of one task: its position and its episode.
 type Outcome = (usize, Result<Episode, FailedEpisode>);
 
@@ -58,8 +62,8 @@ impl RemotePolicy {
     /// Completions depend on the server; requests depend only on the tasks and the seed.
     ///
     /// # Errors
-    /// If the server cannot be reached or refuses the key, the model or the address; if a task has a prefix,
-    /// which is not supported; and errors of `ended`.
+    /// If the server cannot be reached or refuses the key, the model or the address; if no first prompt fits into the
+    /// context of the model; if a task has a prefix, which is not supported; and errors of `ended`.
     pub fn run(
         &self,
         tasks: &[(usize, Task)],
@@ -85,6 +89,8 @@ impl RemotePolicy {
     ) -> Result<(), RemoteError> {
         let mut waiting = tasks.iter().cloned();
         let mut running = JoinSet::new();
+        // Episodes whose first prompt does not fit are results like others once one fits.
+        let (mut has_fitted, mut without_turns) = (false, Vec::new());
         while !stop.load(Ordering::Relaxed) {
             while running.len() < self.runner.config.request.concurrency.max(1)
                 && let Some((place, task)) = waiting.next()
@@ -96,11 +102,21 @@ impl RemotePolicy {
             let Some(joined) = next else { break };
             let (place, result) = joined.expect("no episode is aborted, and none panics");
             match result {
-                Ok(episode) => ended((place, Ok(episode)))?,
+                Ok(episode) if episode.turns.is_empty() && !has_fitted => {
+                    without_turns.push((place, Ok(episode)))
+                }
+                Ok(episode) => {
+                    has_fitted = true;
+                    without_turns.drain(..).try_for_each(&mut *ended)?;
+                    ended((place, Ok(episode)))?;
+                }
                 Err(EpisodeFailure::One(failed)) => ended((place, Err(failed)))?,
                 Err(EpisodeFailure::All(error)) => return Err(error),
             }
         }
-        Ok(())
+        match without_turns.is_empty() || stop.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err(self.runner.client.refusal(TOO_LONG.into())),
+        }
     }
 }

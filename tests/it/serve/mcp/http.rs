@@ -14,7 +14,7 @@ use webshop_training::open_shop;
 
 use super::client::{HEADERS, Mcp, initialize, message};
 use super::solution;
-use crate::common::client::{SHOP, Served, config, served};
+use crate::common::client::{SHOP, Served, config, served, wait_until};
 
 fn n_sessions(server: &Served) -> u64 {
     server.get("/api/v1/info").json()["sessions"].as_u64().expect("a number")
@@ -84,6 +84,13 @@ fn a_wrong_call_is_an_error_of_its_kind() {
     );
     let method = agent.ask("prompts/list", json!({}));
     assert_eq!(method["error"]["code"], -32601, "{method}");
+    // Arguments that are no object, as models write them.
+    for params in [json!({"name": "search", "arguments": "{\"query\": \"lamp\"}"}), json!({"arguments": {}})]
+    {
+        let error = agent.ask("tools/call", params)["error"].clone();
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(error["message"].as_str().expect("a text").contains("`arguments`, an object"), "{error}");
+    }
     assert_eq!(agent.ask("ping", json!({}))["result"], json!({}));
 }
 
@@ -282,7 +289,7 @@ fn a_session_ends_with_delete() {
     let end = agent.end();
     assert_eq!((end.status, end.body.as_str()), (204, ""));
     // The session of the shop ends with it, once its last message is read.
-    while n_sessions(&server) > 0 {}
+    wait_until("the shop's session has ended", || n_sessions(&server) == 0);
     assert_eq!(agent.end().status, 404);
     assert_eq!(agent.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).status, 404);
     assert_eq!(server.send("DELETE", "/mcp", "", "").status, 400, "which session?");
@@ -294,11 +301,12 @@ fn an_idle_session_is_dropped() {
     let begun = server.send("POST", "/mcp?goal=1", HEADERS, &initialize().to_string());
     let id = begun.header("mcp-session-id").expect("a session");
     // A look at the number of sessions is no use of one.
-    while n_sessions(&server) > 0 {}
+    wait_until("the shop's session is dropped", || n_sessions(&server) == 0);
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "view_page"}});
     let headers = format!("{HEADERS}Mcp-Session-Id: {id}\r\n");
     // The protocol's session goes at the same time as the shop's, a moment after it.
-    while server.send("POST", "/mcp?goal=1", &headers, &call.to_string()).status != 404 {}
+    let status = || server.send("POST", "/mcp?goal=1", &headers, &call.to_string()).status;
+    wait_until("the protocol's session is dropped", || status() == 404);
 }
 
 #[test]
@@ -314,6 +322,29 @@ fn a_full_server_says_when_to_try_again() {
         (&(-32000).into(), &expected)
     );
     agent.end();
-    while n_sessions(&server) > 0 {}
+    wait_until("the shop's session has ended", || n_sessions(&server) == 0);
     assert_eq!(begin().status, 200);
+}
+
+#[test]
+fn clients_that_share_a_named_session_are_no_more_than_sessions() {
+    let server = served(ServeConfig { max_sessions: 2, ..config() });
+    let clients = [(); 2].map(|()| Mcp::begin(&server, "?session=a&goal=3"));
+    assert_eq!(n_sessions(&server), 1);
+    let begin = || server.send("POST", "/mcp?session=a&goal=3", HEADERS, &initialize().to_string());
+    let refused = begin();
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
+    clients[0].end();
+    wait_until("there is room for another client", || begin().status == 200);
+}
+
+#[test]
+fn a_named_session_that_has_gone_does_not_begin_again_for_its_client() {
+    let server = served(config());
+    let agent = Mcp::begin(&server, "?session=a&goal=3");
+    assert_eq!(agent.call("search", &json!({"query": "shoes"}))["result"]["isError"], false);
+    assert_eq!(server.send("DELETE", "/mcp?session=a", "", "").status, 204);
+    let error = agent.call("view_page", &json!({}))["error"].clone();
+    assert!(error["message"].as_str().expect("a text").contains("session"), "{error}");
+    assert_eq!(n_sessions(&server), 0);
 }

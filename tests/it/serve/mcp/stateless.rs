@@ -8,7 +8,7 @@ use webshop_serve::ServeConfig;
 
 use super::client::{HEADERS, Mcp, message};
 use super::{alone, solution};
-use crate::common::client::{Reply, SHOP, Served, config, served};
+use crate::common::client::{Reply, SHOP, Served, config, served, wait_until};
 
 /// Sends a request; `name` is what the protocol repeats of it in a header.
 fn send(server: &Served, query: &str, method: &str, name: Option<&str>, mut params: Value) -> Reply {
@@ -96,7 +96,7 @@ fn a_named_session_ends_with_delete() {
 fn an_idle_named_session_is_dropped() {
     let server = served(ServeConfig { idle: Duration::from_millis(40), ..config() });
     call(&server, "?session=a&goal=3", "search", &json!({"query": "shoes"}));
-    while server.get("/api/v1/info").json()["sessions"] != 0 {}
+    wait_until("the session is dropped", || server.get("/api/v1/info").json()["sessions"] == 0);
     let begun = call(&server, "?session=a&goal=6", "view_page", &json!({}));
     let text = begun["result"]["structuredContent"]["text"].as_str().expect("a page");
     assert!(text.contains(&*SHOP.goals().get(GoalId(6)).instruction), "the name is free again: {text}");

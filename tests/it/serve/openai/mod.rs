@@ -120,6 +120,17 @@ pub(super) fn model_config(decoder: &Arc<Decoder>, tokenizer: &BpeTokenizer) -> 
 
 /// The completion that our own generator gives, with the coordinates of a served one.
 fn local(prompt_ids: &[u32], sampler: Sampler, seed: u64, max_new_tokens: usize) -> Completion {
+    local_of(&MODEL, prompt_ids, sampler, seed, max_new_tokens)
+}
+
+/// As [`local`], of another model.
+fn local_of(
+    model: &Arc<Decoder>,
+    prompt_ids: &[u32],
+    sampler: Sampler,
+    seed: u64,
+    max_new_tokens: usize,
+) -> Completion {
     let config = GeneratorConfig {
         n_lanes: 1,
         capacity: CONTEXT,
@@ -136,7 +147,7 @@ fn local(prompt_ids: &[u32], sampler: Sampler, seed: u64, max_new_tokens: usize)
         constraint: None,
         max_new_tokens,
     };
-    let mut generator = Generator::new(MODEL.clone(), config).expect("memory");
+    let mut generator = Generator::new(model.clone(), config).expect("memory");
     generator.generate(&[request]).expect("finite logits").remove(0)
 }
 

@@ -9,7 +9,7 @@ use webshop_lm::Qwen2;
 use webshop_serve::ServeConfig;
 
 use super::{CONTEXT, MODEL, TOKENIZER, chain, complete, model_config, serving, with};
-use crate::common::client::{Reply, Served, config, served};
+use crate::common::client::{Reply, Served, config, served, wait_until};
 
 /// Asserts that a reply is an error with this status, type, parameter, code and part of the message.
 fn check(reply: &Reply, status: u16, [kind, param, code]: [&str; 3], part: &str) {
@@ -190,13 +190,14 @@ fn a_full_queue_refuses_and_asks_to_try_again() {
     let request = json!({"model": "webshop", "prompt": "a", "max_tokens": 30000});
     // One runs and one waits. The second is refused as long as the first has not left the queue.
     let mut open = Vec::new();
-    while open.len() < 2 {
+    wait_until("two requests are accepted", || {
         let (status, stream) = open_stream(&server, &request);
         match status {
             200 => open.push(stream),
             refused => assert_eq!(refused, 429),
         }
-    }
+        open.len() == 2
+    });
     let reply = server.post("/v1/completions", &request);
     check(&reply, 429, ["rate_limit_error", "", "rate_limit_exceeded"], "try again later");
     assert_eq!(reply.header("retry-after"), Some("1"));

@@ -38,10 +38,11 @@ pub use crate::reward::TaskReward;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use webshop_agent::BrowsingHabits;
+use webshop_agent::{BrowsingHabits, Episode};
 
 use crate::error::{Result, TrainingError};
 use crate::loss::Loss;
+use crate::reward::malformed_turns;
 
 /// One experiment: shop, model, training and evaluation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -111,6 +112,11 @@ impl Config {
         let config = resolved.finish();
         config.validate()?;
         Ok(config)
+    }
+
+    /// The reward of `episode` in training, minus the penalty for its malformed completions.
+    pub(crate) fn reward(&self, episode: &Episode) -> f64 {
+        self.rl.reward.of(episode) - self.malformed_penalty() * malformed_turns(episode) as f64
     }
 
     /// Penalty of a malformed completion, subtracted from the reward of its episode. 0 in a layout, in which a malformed

@@ -76,7 +76,7 @@ pub struct PromptConfig {
     pub max_context: usize,
     /// Tokens the model may write in one turn.
     pub max_turn_tokens: usize,
-    /// Worked examples in front of every prompt of a chat format, episodes of the browsing expert; 0 for those of the
+    /// Few-shot examples in front of every prompt of a chat format, episodes of the browsing expert; 0 for those of the
     /// model folder of `model.from`, if it has any.
     pub few_shot: usize,
 }

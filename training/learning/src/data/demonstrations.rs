@@ -130,11 +130,15 @@ impl Demonstrations<'_> {
         self.fitting_trajectory(shop, goal, &episode.turns)
     }
 
-    /// A reading task for a drawn goal; `None` if it is too long or has no thought. Half of the products are put back,
+    /// A reading task for a drawn goal; `None` if it is too long or has no thought. Half of the products are rejected,
     /// so that later ones are read too.
     fn reading_task(&self, layout: Layout, rng: &mut impl Rng) -> Result<Option<Trajectory>> {
-        let habits =
-            BrowsingHabits { reads_features: 1.0, puts_back: 0.5, heeds_notes: 0.0, ..self.config.habits };
+        let habits = BrowsingHabits {
+            reads_features: 1.0,
+            rejects_at_random: 0.5,
+            rejects_by_notes: 0.0,
+            ..self.config.habits
+        };
         let Some((goal, shop, episode)) = self.browse(habits, rng) else { return Ok(None) };
         let turns = render_demonstration(layout, shop, goal, &[], &episode.turns);
         let task = layout_trajectory(self.tokenizer, turns, thought_pieces)?;

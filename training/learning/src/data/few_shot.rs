@@ -1,4 +1,4 @@
-//! Worked examples for few-shot prompts: demonstrations of training goals.
+//! Few-shot examples for few-shot prompts: demonstrations of training goals.
 
 use webshop_agent::{BrowsingExpert, BrowsingHabits, FewShot, PromptFormat};
 use webshop_products::Seed;
@@ -11,7 +11,7 @@ use crate::purpose;
 
 /// An expert that reads every product and acts on what it reads.
 const HABITS: BrowsingHabits =
-    BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, heeds_notes: 1.0, ..BrowsingHabits::NONE };
+    BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, rejects_by_notes: 1.0, ..BrowsingHabits::NONE };
 
 /// `prompt.few_shot` episodes of the browsing expert with reward 1, for training goals that are the same for every seed.
 ///

@@ -113,6 +113,18 @@ mod tests {
         let allowed = &training | &others;
         let n_training = shop.goals().split(Split::Train).len();
         assert!(training.len() > 20 && training.len() < n_training);
+        let held_out: BTreeSet<ProductIdx> = [Split::Validation, Split::Test]
+            .into_iter()
+            .flat_map(|split| shop.goals().split(split))
+            .map(|&goal| shop.goals().get(goal).product)
+            .collect();
+        assert!(held_out.len() > 20);
+        let asins = |products: &BTreeSet<ProductIdx>| -> BTreeSet<&str> {
+            products.iter().map(|&product| shop.catalog().get(product).id.as_str()).collect()
+        };
+        assert!(allowed.is_disjoint(&asins(&held_out)), "a product of a held-out goal is trained on");
+        let near = &family_members(shop.catalog(), &held_out) - &held_out;
+        assert!(others.is_disjoint(&asins(&near)), "a product of the family of a held-out one is trained on");
         let of = |shop: &Shop| -> Vec<(String, Price)> {
             let products = shop.catalog().products().iter();
             products.map(|product| (product.id.as_str().to_owned(), product.price.clone())).collect()

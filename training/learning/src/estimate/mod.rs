@@ -62,7 +62,7 @@ pub struct MemoryEstimate {
     pub n_parameters: usize,
     /// Parameters that are trained.
     pub n_learnable: usize,
-    /// Tokens of the worked examples in front of every prompt.
+    /// Tokens of the few-shot examples in front of every prompt.
     pub n_example_tokens: usize,
     /// Bytes in the memory of the host, part by part.
     pub host: MemoryNeed,

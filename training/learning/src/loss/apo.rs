@@ -198,6 +198,32 @@ mod tests {
     }
 
     #[test]
+    fn the_kl_to_the_reference_can_turn_the_push_against_the_advantage() {
+        let clipped = Apo { beta2: 1.0, ratio_clip: OptionalClip(Some(CLIP)) };
+        let targets = targets_of(&clipped, &[Scored::single_turn(0, 1.0, 0.4, 1)]);
+        // A = .6 and a log-ratio of 1: residual .4, which pushes down, so that only the lower bound counts.
+        for (behaviour, expected) in [(-1.5, 0.4), (-0.5, 0.0)] {
+            let (_, gradient) = differentiate(&clipped, &targets, &[-1.0], &[-2.0], &[behaviour]);
+            assert!((gradient[0] - expected).abs() < 1e-12, "{behaviour}: {gradient:?}");
+        }
+    }
+
+    #[test]
+    fn each_segment_has_the_ratios_of_its_own_tokens() {
+        let clipped = Apo { beta2: 0.1, ratio_clip: OptionalClip(Some(CLIP)) };
+        let turn = |(state, v_next)| ScoredTurn { v_next, ..ScoredTurn::new(1, state) };
+        let turns = [(0, Some(0.6)), (1, None)].map(turn).into();
+        let targets = targets_of(&clipped, &[Scored { group: 0, reward: 1.0, v_star: 0.2, turns }]);
+        // A = .4 of each turn; the ratio of one of both is e^.5, past the bound.
+        for (behaviour, expected) in [([-1.5, -1.0], [0.0, -0.4]), ([-1.0, -1.5], [-0.4, 0.0])] {
+            let (_, gradient) = differentiate(&clipped, &targets, &[-1.0; 2], &[-1.0; 2], &behaviour);
+            let is_close =
+                gradient.iter().zip(expected).all(|(given, expected)| (given - expected).abs() < 1e-12);
+            assert!(is_close, "{behaviour:?}: {gradient:?}");
+        }
+    }
+
+    #[test]
     fn the_policy_that_sampled_is_not_clipped() {
         let clipped = Apo { beta2: 0.1, ratio_clip: OptionalClip(Some(Clip { low: 0.0, high: 0.0 })) };
         let targets = targets_of(&clipped, &[Scored::single_turn(0, 1.0, 0.4, 2)]);

@@ -219,6 +219,23 @@ mod tests {
     use crate::model::train_state::TrainState;
     use crate::optimizer::{StepOutcome, UpdateConfig};
 
+    #[test]
+    fn measurements_follow_their_formulas() {
+        let row = |values: [f32; 2]| Tensor::from_slice(&values, 2, &candle_core::Device::Cpu).unwrap();
+        let log_probs = LogProbs {
+            policy: row([-1.0, -2.0]),
+            reference: row([-1.5, -1.0]),
+            behaviour: row([-1.0, -2.25]),
+        };
+        let loss = Term { value: row([0.75, 0.0]).get(0).unwrap(), n_clipped: 3 };
+        let sums = measure(&loss, &log_probs).unwrap();
+        assert_eq!((sums.loss, sums.clipped), (0.75, 3.0));
+        // Policy minus reference: .5 and −1; policy minus sampled: 0 and .25.
+        assert_eq!((sums.kl, sums.gap, sums.gap_max), (-0.5, 0.25, 0.25));
+        let k3 = (-0.5_f64).exp() - 1.0 + 0.5 + 1.0_f64.exp() - 1.0 - 1.0;
+        assert!((sums.k3 - k3).abs() < 1e-12, "{} instead of {k3}", sums.k3);
+    }
+
     fn trajectory(salt: u32, log_prob: f32) -> Trajectory {
         let ids = |n: u32, by: u32| (0..n).map(|at| (at * by + salt) % 50).collect::<Vec<u32>>();
         let mut trajectory = Trajectory::new();

@@ -1,5 +1,7 @@
 //! Properties of every loss.
 
+mod by_hand;
+
 use candle_core::{Device, Tensor, Var};
 
 use super::*;
@@ -279,6 +281,13 @@ fn unusable_batches_are_errors() {
         let error = loss_fn.prepare(&scored(&[(1.0, 0.5), (f64::NAN, 0.5)])).unwrap_err().to_string();
         let expected = format!("loss `{}`: episode 1: reward is NaN", loss_fn.name());
         assert_eq!(error, expected);
+        let mut unknown = [scored(&[(1.0, f64::INFINITY)]), scored(&[(1.0, 0.5)])];
+        unknown[1][0].turns[0].value = f64::NAN;
+        let problems = ["V* is inf", "the critic's value of turn 1 is NaN"];
+        for (batch, problem) in unknown.iter().zip(problems) {
+            let error = loss_fn.prepare(batch).unwrap_err().to_string();
+            assert_eq!(error, format!("loss `{}`: episode 0: {problem}", loss_fn.name()));
+        }
         let one = tensor(&[-1.0]);
         let log_probs = LogProbs { policy: one.clone(), reference: one.clone(), behaviour: one };
         let target = |n_tokens| Target::whole(n_tokens, 1.0, 1.0, 1.0);

@@ -206,10 +206,10 @@ metrics! {
     EvalOverPrice = "eval/{split}/over_price",
     /// Share of held-out episodes that read the features of a product; absent with the next five if none does.
     EvalReads = "eval/{split}/reads",
-    /// Share put back of the products whose features were read and noted as fitting.
-    EvalPutBackFitting = "eval/{split}/put_back_fitting",
-    /// Share put back of the other products whose features were read.
-    EvalPutBackOthers = "eval/{split}/put_back_others",
+    /// Share rejected of the products whose features were read and noted as fitting.
+    EvalRejectsFitting = "eval/{split}/rejects_fitting",
+    /// Share rejected of the other products whose features were read.
+    EvalRejectsOthers = "eval/{split}/rejects_others",
     /// Share of held-out episodes that act on features: they read, keep what their notes call fitting and put
     /// back the rest.
     EvalActs = "eval/{split}/acts",

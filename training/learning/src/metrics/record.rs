@@ -102,8 +102,8 @@ pub(crate) fn record_reading(record: &mut Record, episodes: &[Episode]) {
     }
     let rates = [
         (Metric::EvalReads, reading.reading_rate()),
-        (Metric::EvalPutBackFitting, reading.fitting.put_back_rate()),
-        (Metric::EvalPutBackOthers, reading.not_fitting.put_back_rate()),
+        (Metric::EvalRejectsFitting, reading.fitting.rejection_rate()),
+        (Metric::EvalRejectsOthers, reading.not_fitting.rejection_rate()),
         (Metric::EvalActs, reading.acting_rate()),
         (Metric::EvalActsSuccess, reading.acting_success_rate()),
         (Metric::EvalOthersSuccess, reading.other_success_rate()),

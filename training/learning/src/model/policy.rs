@@ -87,7 +87,7 @@ impl PolicyModel {
         Self::new(config, model, tokenizer, Some(folder.path()))?.prompted(config, task_set)
     }
 
-    /// The same with the configured worked examples in its prompts.
+    /// The same with the configured few-shot examples in its prompts.
     fn prompted(mut self, config: &Config, task_set: &TaskSet) -> Result<Self> {
         if let Some(format) = self.format.chat_mut().filter(|_| config.prompt.few_shot > 0) {
             format.few_shot = worked_examples(config, task_set, format.prompt_format)?;
@@ -104,7 +104,7 @@ impl PolicyModel {
         Err(TrainingError::InvalidValue { key: "prompt.few_shot".into(), problem })
     }
 
-    /// Tokens of the worked examples in front of every prompt.
+    /// Tokens of the few-shot examples in front of every prompt.
     pub(crate) fn n_example_tokens(&self) -> Result<usize> {
         let format = self.format.chat();
         Ok(format.map(|format| format.n_example_tokens(&self.tokenizer)).transpose()?.unwrap_or_default())

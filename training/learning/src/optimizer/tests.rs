@@ -92,8 +92,16 @@ fn saved_state_continues_to_the_same_bits() {
     let mut straight = Optimizer::new(Method::Adamw, &config(0.01), &parameters);
     straight.step(&parameters, &mut [vec![0.1, 0.2], vec![0.3]], at(0.01)).unwrap();
     straight.save(&path).unwrap();
-    let loaded = Optimizer::load(Method::Adamw, &config(0.01), &parameters, &path).unwrap();
+    let mut loaded = Optimizer::load(Method::Adamw, &config(0.01), &parameters, &path).unwrap();
     assert_eq!(loaded, straight);
+    let copies = [parameter("a", &values(&parameters[0])), parameter("b.bias", &values(&parameters[1]))];
+    for (optimizer, parameters) in [(&mut straight, &parameters), (&mut loaded, &copies)] {
+        optimizer.step(parameters, &mut [vec![-0.2, 0.1], vec![0.4]], at(0.01)).unwrap();
+    }
+    assert_eq!(loaded, straight);
+    for (copy, parameter) in copies.iter().zip(&parameters) {
+        assert_eq!(values(copy), values(parameter));
+    }
 
     let larger = [parameter("a", &[0.3, -0.7, 1.0]), parameter("b.bias", &[0.1])];
     let error = Optimizer::load(Method::Adamw, &config(0.01), &larger, &path).unwrap_err();
@@ -119,6 +127,19 @@ fn muon_updates_matrices_and_adam_the_rest() {
     let loaded = Optimizer::load(Method::Muon, &config(0.0), &parameters, &path).unwrap();
     assert_eq!(loaded, optimizer);
     assert!(Optimizer::load(Method::Adamw, &config(0.0), &parameters, &path).is_err());
+}
+
+#[test]
+fn both_methods_decay_matrices_by_the_rate_times_the_decay() {
+    for method in [Method::Muon, Method::Adamw] {
+        let matrix = Var::from_tensor(&Tensor::full(2.0_f32, (2, 2), &Device::Cpu).unwrap()).unwrap();
+        let parameters = [("q_proj.weight".to_string(), matrix), parameter("q_proj.bias", &[2.0])];
+        let mut optimizer = Optimizer::new(method, &config(0.5), &parameters);
+        optimizer.step(&parameters, &mut [vec![0.0; 4], vec![0.0]], at(0.1)).unwrap();
+        let decayed = parameters[0].1.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        decayed.into_iter().for_each(|value| near(value, 2.0 * (1.0 - 0.1 * 0.5)));
+        near(values(&parameters[1])[0], 2.0);
+    }
 }
 
 #[test]

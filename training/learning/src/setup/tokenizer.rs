@@ -48,7 +48,7 @@ pub fn train_tokenizer(task_set: &TaskSet, config: &Config) -> Result<BpeTokeniz
 /// An episode that reads the features of every product it opens.
 fn browse(shop: &Shop, goal: GoalId, config: &Config, rng: &mut impl Rng) -> Vec<ExpertTurn> {
     let habits =
-        BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, puts_back: 0.5, ..BrowsingHabits::NONE };
+        BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, rejects_at_random: 0.5, ..BrowsingHabits::NONE };
     let episode = BrowsingExpert::new(shop, config.prompt.results_shown, habits).episode(goal, rng);
     episode.map(|episode| episode.turns).unwrap_or_default()
 }

@@ -21,7 +21,6 @@ use crate::model::network::Network;
 use crate::model::policy::PolicyModel;
 use crate::model::train_state::TrainState;
 use crate::observer::Observer;
-use crate::reward::malformed_turns;
 use crate::run::atomic::{read_json, write_json};
 use crate::run::checkpoint::names::{CRITIC, MODEL, OPTIMIZER};
 use crate::run::folder::{REFERENCE, RunFolder, step_name};
@@ -167,12 +166,6 @@ impl<'a> Experiment<'a> {
         Ok(Sampler::new(rl.temperature as f32, rl.top_p as f32)?)
     }
 
-    /// Reward of an episode minus the penalty for its malformed completions.
-    pub(super) fn reward(&self, episode: &Episode) -> f64 {
-        let penalty = self.config.malformed_penalty() * malformed_turns(episode) as f64;
-        self.config.rl.reward.of(episode) - penalty
-    }
-
     /// The `sample`-th episode of a goal of `tasks` at step coordinate `step`.
     pub(super) fn task(tasks: &TaskSet, goal: TaskId, step: u64, sample: u64) -> Task {
         Task::new(tasks.shop_of(goal).clone(), goal.at(step, sample))
@@ -278,116 +271,4 @@ pub(super) fn has_critic(config: &Config, step: u64) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use std::collections::BTreeSet;
-
-    use webshop_lm::device::{DeviceRequest, KernelChoice};
-
-    use super::*;
-    use crate::config::CurriculumConfig;
-    use crate::trainer::multi_turn::MultiTurn;
-    use crate::trainer::task_source::TaskSource;
-
-    #[test]
-    fn only_goals_whose_v_star_is_estimated_are_limited() {
-        let keys = |loss| {
-            let keys = format!(
-                "catalog.size=30 auxiliary_shops=1 auxiliary_products=10 vocab_size=300 value.goals=8 {loss}"
-            );
-            keys.split_whitespace().map(String::from).collect::<Vec<_>>()
-        };
-        let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
-        for (loss, is_limited) in [
-            ("loss=apo", true),
-            ("loss=ppo", false),
-            ("loss=raft", false),
-            ("loss=raft keep_spread=0.5", true),
-            ("loss=raft goals_per_product=1", false),
-        ] {
-            let config = Config::resolve("test", "", &keys(loss)).unwrap();
-            let folder = tempfile::tempdir().unwrap();
-            let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
-            let (ex, ..) = Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
-            let n_training = ex.tasks.training().len();
-            let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
-            let per_product = config.rl.goals_per_product;
-            let n_balanced = ex.tasks.clone().balanced(ex.seed(), per_product).training().len();
-            assert!(n_balanced > 8 && (n_balanced == n_training) == (per_product == 0));
-            let expected = if is_limited { 8 } else { n_balanced };
-            assert_eq!(source.goals(0).unwrap().len(), expected, "{loss}");
-        }
-    }
-
-    /// A new run in a temporary folder, with few goals, a small vocabulary, and further keys.
-    pub(in crate::trainer) fn small_run(keys: &str) -> (tempfile::TempDir, Config, RunFolder, Compute) {
-        let small = "catalog.size=30 auxiliary_shops=1 auxiliary_products=10 vocab_size=300";
-        let keys: Vec<String> =
-            [small, keys].iter().flat_map(|keys| keys.split_whitespace()).map(String::from).collect();
-        let config = Config::resolve("test", "", &keys).unwrap();
-        let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
-        (folder, config, run, compute)
-    }
-
-    #[test]
-    fn the_parts_that_changed_are_named_when_a_run_is_resumed() {
-        let (_folder, config, run, compute) = small_run("");
-        Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
-        let path = run.fingerprint();
-        let mut begun: Fingerprint = read_json(&path).unwrap();
-        begun.rewards.push('x');
-        begun.compute.push('x');
-        write_json(&path, &begun).unwrap();
-        let Err(error) = Experiment::open(&compute, &config, &run, TrainOptions::default()) else {
-            panic!("the fingerprint differs")
-        };
-        let problem = "these changed since the run began, so that it cannot be resumed: `rewards`, the version of the \
-                       rewards; `compute`, the device, dtype and kernels; start a new run";
-        assert_eq!(error.to_string(), format!("`{}` cannot be used: {problem}", path.display()));
-    }
-
-    #[test]
-    fn no_two_episodes_of_a_step_are_equal() {
-        let (_folder, config, run, compute) = small_run("");
-        let (ex, ..) = Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
-        let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
-        // A step that draws its first goal twice.
-        let goals = [0, 1, 0].map(|place| source.tasks.training()[place]);
-        let tasks = source.tasks_of(&goals, 7, 2);
-        let samples: Vec<u64> = tasks.iter().map(|task| task.coordinates.sample).collect();
-        assert_eq!(samples, [0, 1, 0, 1, 2, 3]);
-        let different: BTreeSet<_> = tasks.iter().map(|task| task.coordinates).collect();
-        assert_eq!(different.len(), tasks.len());
-    }
-
-    #[test]
-    fn a_curriculum_stage_without_goals_is_refused_before_any_work() {
-        let mut config = Config::default();
-        config.catalog.auxiliary_shops = 0;
-        config.catalog.train_on_source = true;
-        let tasks = TaskSet::open(&config).unwrap();
-        let n_requirements = |goal: &TaskId| tasks.shop_of(*goal).goals().get(goal.goal).n_requirements();
-        let least = tasks.training().iter().map(n_requirements).min().unwrap();
-        config.curriculum = CurriculumConfig {
-            requirements: vec![least, least - 1],
-            thresholds: vec![0.5, 0.5],
-            ..CurriculumConfig::default()
-        };
-        let folder = tempfile::tempdir().unwrap();
-        let run = RunFolder::create(&folder.path().join("run"), &config).unwrap();
-        let compute = Compute::choose(DeviceRequest::Cpu, None, KernelChoice::Custom).unwrap();
-        let Err(error) = Experiment::open(&compute, &config, &run, TrainOptions::default()) else {
-            panic!("the last stage has no goal")
-        };
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "configuration key `curriculum.requirements` must leave a training goal: none has {} requirements or \
-                 fewer",
-                least - 1
-            )
-        );
-        assert!(!run.root().join("metrics.jsonl").exists(), "files of the run were opened");
-    }
-}
+pub(super) mod tests;

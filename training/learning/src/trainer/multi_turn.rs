@@ -52,7 +52,7 @@ impl TaskSource for MultiTurn<'_> {
             let (group, goal) = (place / group_size, goals[place / group_size]);
             if let Some(trajectory) = Trajectory::from_episode(episode) {
                 let turns = scored_turns(episode, |state| values.get(&progress.state.forks, goal, state));
-                let (reward, v_star) = (self.ex.reward(episode), reference.v_star(goal));
+                let (reward, v_star) = (self.ex.config.reward(episode), reference.v_star(goal));
                 rollouts.push(trajectory, Scored { group, reward, v_star, turns });
             }
         }
@@ -108,7 +108,7 @@ impl MultiTurn<'_> {
         let n_between = episode.turns.len().saturating_sub(1);
         let between = episode.turns.iter().take(n_between);
         ReferenceRollout {
-            reward: self.ex.reward(episode),
+            reward: self.ex.config.reward(episode),
             is_success: episode.is_success(),
             n_tokens: episode.n_sampled_tokens(),
             states: between.map(|turn| turn.after.observation.number()).collect(),

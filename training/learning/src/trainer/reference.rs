@@ -246,7 +246,12 @@ fn samples_at(config: &ValueConfig, step: u64) -> usize {
     })
 }
 
-fn value_key(ex: &Experiment<'_>, reference: &Qwen2, since: u64, task_set: String) -> Result<ValueKey> {
+pub(super) fn value_key(
+    ex: &Experiment<'_>,
+    reference: &Qwen2,
+    since: u64,
+    task_set: String,
+) -> Result<ValueKey> {
     let Config { value, rl, .. } = ex.config;
     Ok(ValueKey {
         version: VALUE_KEY_VERSION,
@@ -277,6 +282,25 @@ fn value_key(ex: &Experiment<'_>, reference: &Qwen2, since: u64, task_set: Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trainer::TrainOptions;
+    use crate::trainer::experiment::tests::{frozen, small_run};
+    use crate::trainer::multi_turn::MultiTurn;
+
+    #[test]
+    fn the_goals_of_the_widest_spread_are_kept() {
+        let (_folder, config, run, compute) = small_run("value.goals=8 keep_spread=0.5");
+        let (ex, progress, _) = Experiment::open(&compute, &config, &run, TrainOptions::default()).unwrap();
+        let source = MultiTurn { ex: &ex, tasks: ex.tasks.clone() };
+        let pool = source.goals(0).unwrap();
+        assert_eq!(pool.len(), 8);
+        let widths = [0.1, 0.4, 0.0, 0.3, 0.2, 0.5, 0.25, 0.05];
+        let frozen = frozen(&ex, &pool, |place| vec![0.5 - widths[place], 0.5 + widths[place]]);
+        let mut reference =
+            ReferencePolicy { ex: &ex, frozen, stage: 0, source: Box::new(source), pool: pool.clone() };
+        let cost = reference.keep_widest_spread(&progress.clock).unwrap();
+        assert_eq!((cost.tokens, cost.seconds), (0, 0.0), "all values are known");
+        assert_eq!(reference.pool, [1, 3, 5, 6].map(|place| pool[place]));
+    }
 
     #[test]
     fn the_adaptive_schedule_takes_fewer_samples_later() {

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use webshop_evaluation::mean;
 
-use crate::config::RlConfig;
+use crate::config::{OptimizerConfig, RlConfig};
 use crate::data::demonstrations::cloning_gradient;
 use crate::data::task_set::TaskId;
 use crate::data::trajectory::Trajectory;
@@ -319,13 +319,7 @@ impl<'a> Rl<'_, 'a> {
     /// The norm that gradients are clipped to: fixed, or a quantile of those so far
     /// ("AutoClip: Adaptive Gradient Clipping for Source Separation Networks", arXiv 2007.14469).
     fn grad_clip(&self) -> f64 {
-        let (config, norms) = (&self.trainer.ex.config.optimizer, &self.trainer.progress.state.grad_norms);
-        if config.grad_clip_quantile == 0.0 || norms.len() < MIN_NORMS {
-            return config.grad_clip;
-        }
-        let mut sorted = norms.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted[((sorted.len() - 1) as f64 * config.grad_clip_quantile).round() as usize]
+        grad_clip(&self.trainer.ex.config.optimizer, &self.trainer.progress.state.grad_norms)
     }
 
     fn remember_norm(&mut self, norm: Option<f64>) {
@@ -365,9 +359,32 @@ impl<'a> Rl<'_, 'a> {
     }
 }
 
+/// The norm that gradients are clipped to after gradients of these norms.
+fn grad_clip(config: &OptimizerConfig, norms: &[f64]) -> f64 {
+    if config.grad_clip_quantile == 0.0 || norms.len() < MIN_NORMS {
+        return config.grad_clip;
+    }
+    let mut sorted = norms.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[((sorted.len() - 1) as f64 * config.grad_clip_quantile).round() as usize]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gradients_are_clipped_to_a_quantile_of_the_norms_so_far() {
+        let norms = [5.0, 1.0, 9.0, 3.0, 7.0, 2.0, 8.0, 4.0, 6.0, 10.0];
+        let bound = |quantile, n| {
+            let config =
+                OptimizerConfig { grad_clip: 0.5, grad_clip_quantile: quantile, ..Default::default() };
+            grad_clip(&config, &norms[..n])
+        };
+        assert_eq!([bound(0.0, 10), bound(0.5, 9)], [0.5; 2], "a fixed norm, also before the tenth step");
+        // Places 2 of 0 to 9, and 4.5, which is rounded up.
+        assert_eq!([bound(0.2, 10), bound(0.5, 10), bound(1.0, 10)], [3.0, 6.0, 10.0]);
+    }
 
     #[test]
     fn minibatches_hold_every_episode_once_and_are_alike() {

@@ -109,7 +109,7 @@ impl StateValues<'_> {
         for (((goal, state), prefix), episodes) in states.iter().zip(episodes.chunks(n_forks)) {
             let reused = (n_forks * prefix.n_sampled_tokens()) as u64;
             let total: u64 = episodes.iter().map(|episode| episode.n_sampled_tokens() as u64).sum();
-            let rewards = episodes.iter().map(|episode| self.ex.reward(episode)).collect();
+            let rewards = episodes.iter().map(|episode| self.ex.config.reward(episode)).collect();
             let state_of_run = &mut progress.state;
             state_of_run.forks.insert(*goal, *state, rewards);
             state_of_run.forks.generated += total - reused;

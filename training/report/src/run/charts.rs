@@ -112,8 +112,8 @@ pub(super) fn all(results: &Results) -> Vec<String> {
 fn reading(results: &Results) -> [Option<String>; 2] {
     let held_out = |label, metric| evaluated(results, label, metric);
     let decisions = vec![
-        held_out("noted as fitting", Metric::EvalPutBackFitting),
-        held_out("others", Metric::EvalPutBackOthers),
+        held_out("noted as fitting", Metric::EvalRejectsFitting),
+        held_out("others", Metric::EvalRejectsOthers),
     ];
     let acting = vec![
         held_out("share of episodes", Metric::EvalActs),
@@ -122,8 +122,8 @@ fn reading(results: &Results) -> [Option<String>; 2] {
     ];
     let over_steps = |title, note, lines| steps_chart(results, title, note, Unit::Share, lines);
     [
-        over_steps("Put back after reading features", "held-out episodes, by what the note says", decisions),
-        over_steps("Acting on features", "held-out: kept if noted as fitting, else put back", acting),
+        over_steps("Rejected after reading features", "held-out episodes, by what the note says", decisions),
+        over_steps("Acting on features", "held-out: kept if noted as fitting, else rejected", acting),
     ]
 }
 

@@ -30,7 +30,7 @@ pub(super) fn reproducible(
     let over_tokens = [
         ("success-tokens.svg", "Success on held-out goals", Metric::EvalSuccessRate),
         ("score-tokens.svg", "Score on held-out goals", Metric::EvalTaskScore),
-        ("put-back-tokens.svg", "Products put back after a note that ends in no", Metric::EvalPutBackOthers),
+        ("rejected-tokens.svg", "Products rejected after a note that ends in no", Metric::EvalRejectsOthers),
         ("acting-tokens.svg", "Held-out episodes that act on their note", Metric::EvalActs),
         ("acting-success-tokens.svg", "Success of episodes that act on features", Metric::EvalActsSuccess),
         ("exact-tokens.svg", "Exact actions at held-out steps", Metric::EvalExactAction),
@@ -72,7 +72,7 @@ fn panels(
         Metric::EvalSuccessRate
             | Metric::EvalTaskScore
             | Metric::EvalExactAction
-            | Metric::EvalPutBackOthers
+            | Metric::EvalRejectsOthers
             | Metric::EvalActs
             | Metric::EvalActsSuccess
     );

@@ -5,7 +5,7 @@
 //! table.md                    the tables, how to read them, and the command of every run
 //! success.svg  failures.svg   final evaluations
 //! success-tokens.svg  score-tokens.svg  kl-tokens.svg  entropy-tokens.svg  length-tokens.svg
-//! put-back-tokens.svg  acting-tokens.svg  acting-success-tokens.svg      if held-out episodes read features
+//! rejected-tokens.svg  acting-tokens.svg  acting-success-tokens.svg      if held-out episodes read features
 //! exact.svg  exact-tokens.svg  reward-tokens.svg        if single steps are evaluated
 //! seconds.md  success-seconds.svg  exact-seconds.svg
 //! ```

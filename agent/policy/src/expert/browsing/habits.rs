@@ -9,11 +9,11 @@ pub struct BrowsingHabits {
     pub by_pairs: f64,
     /// Share of the products without a reason to go back whose features are read.
     pub reads_features: f64,
-    /// Share of the products whose features were read that are put back, whatever the note says.
-    pub puts_back: f64,
-    /// Share of the others with a note that ends in `no` that are put back because of it.
-    pub heeds_notes: f64,
-    /// Whether a product is put back if its page lacks an option that the instruction states as `name: value`; else
+    /// Share of the products whose features were read that are rejected, whatever the note says.
+    pub rejects_at_random: f64,
+    /// Share of the others with a note that ends in `no` that are rejected because of it.
+    pub rejects_by_notes: f64,
+    /// Whether a product is rejected if its page lacks an option that the instruction states as `name: value`; else
     /// only the options that the page has count.
     pub checks_options: bool,
     /// Whether a second search follows if none of the first two products was bought.
@@ -25,7 +25,7 @@ pub struct BrowsingHabits {
 
 impl Default for BrowsingHabits {
     fn default() -> Self {
-        Self { by_pairs: 0.5, reads_features: 0.5, heeds_notes: 0.1, ..Self::NONE }
+        Self { by_pairs: 0.5, reads_features: 0.5, rejects_by_notes: 0.1, ..Self::NONE }
     }
 }
 
@@ -34,8 +34,8 @@ impl BrowsingHabits {
     pub const NONE: Self = Self {
         by_pairs: 0.0,
         reads_features: 0.0,
-        puts_back: 0.0,
-        heeds_notes: 0.0,
+        rejects_at_random: 0.0,
+        rejects_by_notes: 0.0,
         checks_options: false,
         searches_again: false,
         by_lowest_price: false,
@@ -47,9 +47,9 @@ impl BrowsingHabits {
     pub const STATED_OPTIONS: Self =
         Self { checks_options: true, searches_again: true, by_lowest_price: true, ..Self::NONE };
 
-    /// Share of the products with this note, by its last word, that are put back.
-    pub(super) fn puts_back_after(&self, verdict: &str) -> f64 {
-        let heeded = if verdict == "no" { self.heeds_notes } else { 0.0 };
-        self.puts_back + (1.0 - self.puts_back) * heeded
+    /// Share of the products with this note, by its last word, that are rejected.
+    pub(super) fn rejects_after(&self, verdict: &str) -> f64 {
+        let by_note = if verdict == "no" { self.rejects_by_notes } else { 0.0 };
+        self.rejects_at_random + (1.0 - self.rejects_at_random) * by_note
     }
 }

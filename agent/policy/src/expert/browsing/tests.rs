@@ -65,11 +65,11 @@ fn written(demonstrated: &Demonstrated) -> Vec<String> {
 }
 
 #[test]
-fn whatever_the_features_say_products_are_put_back_or_bought() {
+fn whatever_the_features_say_products_are_rejected_or_bought() {
     let shop = shop(&["glass base"]);
     let never = BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, ..BrowsingHabits::NONE };
     let first = demonstrate(&shop, never, 0);
-    let always = demonstrate(&shop, BrowsingHabits { puts_back: 1.0, ..never }, 0);
+    let always = demonstrate(&shop, BrowsingHabits { rejects_at_random: 1.0, ..never }, 0);
     let read_first = [
         "search[find me a brass desk lamp with glass base in size tall]",
         "click[b1]",
@@ -77,7 +77,7 @@ fn whatever_the_features_say_products_are_put_back_or_bought() {
         "brass desk lamp brass desk lamp yes glass base glass base yes: click[< prev]",
     ];
     assert_eq!(written(&first), [&read_first[..], &["yes: click[tall]", "click[buy now]"]].concat());
-    let put_back = [
+    let rejections = [
         "yes: click[< prev]",
         "click[b0]",
         "size tall $030 $070 yes: click[features]",
@@ -86,29 +86,29 @@ fn whatever_the_features_say_products_are_put_back_or_bought() {
         "click[b2]",
         "size no: click[buy now]",
     ];
-    assert_eq!(written(&always), [&read_first[..], &put_back].concat());
+    assert_eq!(written(&always), [&read_first[..], &rejections].concat());
 }
 
 #[test]
-fn a_note_is_heeded_if_it_ends_in_no() {
-    let heeds =
-        BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, heeds_notes: 1.0, ..BrowsingHabits::NONE };
-    let never = BrowsingHabits { heeds_notes: 0.0, ..heeds };
+fn a_note_rejects_if_it_ends_in_no() {
+    let by_notes =
+        BrowsingHabits { by_pairs: 1.0, reads_features: 1.0, rejects_by_notes: 1.0, ..BrowsingHabits::NONE };
+    let never = BrowsingHabits { rejects_by_notes: 0.0, ..by_notes };
     let found = shop(&["glass base"]);
-    assert_eq!(demonstrate(&found, heeds, 0), demonstrate(&found, never, 0), "there is nothing to heed");
+    assert_eq!(demonstrate(&found, by_notes, 0), demonstrate(&found, never, 0), "there is nothing to reject");
     let missing = shop_for("Find me a brass desk lamp with linen cord in size tall", &["glass base"]);
     let verdicts = |habits| -> Vec<String> {
         let turns = written(&demonstrate(&missing, habits, 0));
         turns.into_iter().filter(|turn| turn.starts_with("no: ")).collect()
     };
     assert_eq!(verdicts(never), ["no: click[tall]"]);
-    assert_eq!(verdicts(heeds), ["no: click[< prev]"; 2], "the third product is the last, and is bought");
+    assert_eq!(verdicts(by_notes), ["no: click[< prev]"; 2], "the third product is the last, and is bought");
 }
 
 #[test]
 fn hidden_criteria_do_not_matter() {
     let habits =
-        BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5, ..BrowsingHabits::NONE };
+        BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, rejects_at_random: 0.5, ..BrowsingHabits::NONE };
     let [one, other] = [shop(&["glass base"]), shop(&["wooden base", "any home"])];
     for sample in 0..20 {
         let [one, other] = [&one, &other].map(|shop| demonstrate(shop, habits, sample));
@@ -224,7 +224,7 @@ fn an_expert_opens_one_of_many_that_someone_else_opened() {
 fn habits_are_drawn() {
     let shop = shop(&["glass base"]);
     let habits =
-        BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, puts_back: 0.5, ..BrowsingHabits::NONE };
+        BrowsingHabits { by_pairs: 0.5, reads_features: 0.5, rejects_at_random: 0.5, ..BrowsingHabits::NONE };
     let episodes: Vec<_> = (0..200).map(|sample| demonstrate(&shop, habits, sample)).collect();
     let share = |is: &dyn Fn(&Demonstrated) -> bool| episodes.iter().filter(|one| is(one)).count();
     let reads = |one: &Demonstrated| written(one).iter().any(|turn| turn.ends_with("click[features]"));

@@ -58,7 +58,10 @@ fn price_limits_do_not_distinguish_instructions() {
     assert_eq!(without_limit("Find me a  lamp., and price lower than 30.00 dollars"), "find me a lamp");
     assert_eq!(without_limit("find me a lamp"), "find me a lamp");
     // Recorded once: a change here moves examples between splits.
-    let splits = ["a lamp", "a desk", "a mug", "a bed"].map(|text| split_of_unknown(text).to_string());
-    let limited = split_of_unknown("A lamp, and price lower than 5.00 dollars").to_string();
-    assert_eq!(limited, splits[0]);
+    let splits = ["a lamp", "a shelf", "a sofa"].map(|text| split_of_unknown(text).to_string());
+    assert_eq!(splits, ["train", "validation", "test"]);
+    for (text, split) in [("A shelf", &splits[1]), ("a  sofa.", &splits[2])] {
+        let limited = split_of_unknown(&format!("{text}, and price lower than 5.00 dollars")).to_string();
+        assert_eq!(limited, *split, "{text}");
+    }
 }

@@ -34,12 +34,12 @@ pub struct ChatFormat {
     pub template: ChatTemplate,
     /// The tokens that end a completion, first the one that the template writes after completions.
     pub stop_ids: Vec<u32>,
-    /// The worked examples in front of every prompt.
+    /// The few-shot examples in front of every prompt.
     pub few_shot: FewShot,
 }
 
 impl ChatFormat {
-    /// The chat format of the checkpoint in `folder`, with its worked examples.
+    /// The chat format of the checkpoint in `folder`, with its few-shot examples.
     ///
     /// # Errors
     /// If it has no chat template, the template writes no stop token after completions, or the file of examples is
@@ -72,7 +72,7 @@ impl ChatFormat {
         Ok(Self { prompt_format, template, stop_ids, few_shot })
     }
 
-    /// Tokens of the worked examples.
+    /// Tokens of the few-shot examples.
     ///
     /// # Errors
     /// If the template cannot render them.

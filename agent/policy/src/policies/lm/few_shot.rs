@@ -1,4 +1,4 @@
-//! Few-shot prompting: worked examples in front of every prompt, for models that were not trained in the shop.
+//! Few-shot prompting: few-shot examples in front of every prompt, for models that were not trained in the shop.
 //!
 //! An example is a whole episode in the messages of a chat format: pages and completions in turn. Formats with one
 //! growing chat show it as one chat, formats with one prompt per turn as a prompt and a completion for each turn. The
@@ -21,7 +21,7 @@ use crate::error::AgentError;
 use crate::expert::turn::ExpertTurn;
 use crate::prompt_format::{Conversation, History, PromptFormat};
 
-/// Worked examples as messages of users and of the model; none by default.
+/// Few-shot examples as messages of users and of the model; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FewShot {
     messages: Vec<Message>,

@@ -30,8 +30,8 @@ impl Config {
         share("warm_start.page_weight", self.warm_start.page_weight)?;
         share("warm_start.reading_task_share", self.warm_start.reading_task_share)?;
         share("warm_start.reads_features", self.warm_start.habits.reads_features)?;
-        share("warm_start.puts_back", self.warm_start.habits.puts_back)?;
-        share("warm_start.heeds_notes", self.warm_start.habits.heeds_notes)?;
+        share("warm_start.rejects_at_random", self.warm_start.habits.rejects_at_random)?;
+        share("warm_start.rejects_by_notes", self.warm_start.habits.rejects_by_notes)?;
         share("warm_start.thinking_share", self.warm_start.thinking_share)?;
         share("warm_start.rejection_share", self.warm_start.rejection_share)
     }

@@ -1,4 +1,4 @@
-//! Worked examples in front of prompts.
+//! Few-shot examples in front of prompts.
 
 use super::*;
 
