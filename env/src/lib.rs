@@ -8,12 +8,9 @@
 //! ```
 //! use std::sync::Arc;
 //! use webshop_env::{Action, EnvConfig, Shop, ShopEnv};
-//! use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
+//! use webshop_products::{EmbeddedCatalog, GoalId, GoalKind};
 //!
-//! let data = RawData::embedded(EmbeddedCatalog::Hundred);
-//! let catalog = Catalog::from_raw(&data, Seed(0))?;
-//! let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
-//! let shop = Arc::new(Shop::new(catalog, goals)?);
+//! let shop = Arc::new(Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Both));
 //!
 //! let mut env = ShopEnv::new(shop, EnvConfig::default());
 //! let start = env.reset(GoalId(0));

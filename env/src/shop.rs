@@ -20,7 +20,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use webshop_products::Digest;
-use webshop_products::{Catalog, Goal, GoalId, GoalSet, Product, ProductIdx, Selection};
+use webshop_products::{
+    Catalog, EmbeddedCatalog, Goal, GoalId, GoalKind, GoalSet, Product, ProductIdx, RawData, Seed, Selection,
+};
 use webshop_pycompat::strip;
 
 /// A shop that cannot be built.
@@ -118,6 +120,14 @@ pub struct Shop {
 }
 
 impl Shop {
+    /// The shop of an embedded catalog with its goals, at the prices of seed 0, with the default configuration.
+    pub fn embedded(catalog: EmbeddedCatalog, goals: GoalKind) -> Shop {
+        let data = RawData::embedded(catalog);
+        let catalog = Catalog::from_raw(&data, Seed(0)).expect("embedded catalogs are valid");
+        let goals = GoalSet::from_raw(&data, &catalog, goals, Seed(0)).expect("so are their goals");
+        Shop::new(catalog, goals).expect("the goals are of the catalog")
+    }
+
     /// A shop with the default configuration.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 use webshop_agent::{EpisodeCoordinates, OraclePolicy, RolloutConfig, Task, rollout};
 use webshop_env::Shop;
-use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
+use webshop_products::{EmbeddedCatalog, GoalId, GoalKind};
 
 /// Connections of the parts with many.
 const MANY: usize = 64;
@@ -71,10 +71,7 @@ fn main() {
 }
 
 fn shop() -> Arc<Shop> {
-    let data = RawData::embedded(EmbeddedCatalog::Thousand);
-    let catalog = Catalog::from_raw(&data, Seed(0)).expect("the embedded catalog");
-    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).expect("its goals");
-    Arc::new(Shop::new(catalog, goals).expect("an index"))
+    Arc::new(Shop::embedded(EmbeddedCatalog::Thousand, GoalKind::Both))
 }
 
 /// The goal and the actions of an episode that earns 1.

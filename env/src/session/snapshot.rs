@@ -19,11 +19,8 @@ impl Session {
     ///
     /// ```
     /// # use webshop_env::{Action, Session, Shop};
-    /// # use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
-    /// # let data = RawData::embedded(EmbeddedCatalog::Hundred);
-    /// # let catalog = Catalog::from_raw(&data, Seed(0))?;
-    /// # let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
-    /// # let shop = Shop::new(catalog, goals)?;
+    /// # use webshop_products::{EmbeddedCatalog, GoalId, GoalKind};
+    /// # let shop = Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Both);
     /// let mut session = Session::start(GoalId(7));
     /// session.act(&shop, &Action::Search("boots".into()));
     /// let bytes = session.snapshot(&shop);
@@ -89,7 +86,7 @@ impl Session {
 mod tests {
     use super::*;
     use crate::action::{Action, NoopReason};
-    use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed};
+    use webshop_products::{EmbeddedCatalog, GoalKind};
 
     #[test]
     fn a_digest_is_the_same_on_every_machine() {
@@ -102,10 +99,7 @@ mod tests {
     #[test]
     fn the_number_of_steps_has_an_end() {
         let fields = serde_json::from_slice(br#"[7,null,4294967295,"search","",0,{},[]]"#).unwrap();
-        let data = RawData::embedded(EmbeddedCatalog::Hundred);
-        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
-        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
-        let shop = Shop::new(catalog, goals).unwrap();
+        let shop = Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Both);
         let mut session = Session::from_fields(fields, &shop).unwrap();
         session.act(&shop, &Action::Noop(NoopReason::Malformed));
         assert_eq!(session.steps(), u32::MAX);

@@ -40,11 +40,8 @@ impl Session {
     ///
     /// ```
     /// # use webshop_env::{Action, Session, Shop};
-    /// # use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
-    /// # let data = RawData::embedded(EmbeddedCatalog::Hundred);
-    /// # let catalog = Catalog::from_raw(&data, Seed(0))?;
-    /// # let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
-    /// # let shop = Shop::new(catalog, goals)?;
+    /// # use webshop_products::{EmbeddedCatalog, GoalId, GoalKind};
+    /// # let shop = Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Both);
     /// let actions = [Action::Search("almond trail mix".into()), Action::Click("b0helineri".into())];
     /// let mut walk = Session::walk(&shop, GoalId(408), &actions);
     /// let steps: Vec<u32> = walk.by_ref().map(|transition| transition.session.steps()).collect();

@@ -13,11 +13,8 @@
 //! use webshop_env::{Action, EnvConfig, Episode, ShopEnv};
 //! # use std::sync::Arc;
 //! # use webshop_env::Shop;
-//! # use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed};
-//! # let data = RawData::embedded(EmbeddedCatalog::Hundred);
-//! # let catalog = Catalog::from_raw(&data, Seed(0))?;
-//! # let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
-//! # let shop = Arc::new(Shop::new(catalog, goals)?);
+//! # use webshop_products::{EmbeddedCatalog, GoalKind};
+//! # let shop = Arc::new(Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Both));
 //!
 //! #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 //! struct ModelTurn {

@@ -26,11 +26,8 @@ const MAX_ITEMS: usize = 5;
 ///
 /// ```
 /// # use webshop_env::{Shop, transcript};
-/// # use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
-/// let data = RawData::embedded(EmbeddedCatalog::Hundred);
-/// let catalog = Catalog::from_raw(&data, Seed(0))?;
-/// let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
-/// let shop = Shop::new(catalog, goals)?;
+/// # use webshop_products::{EmbeddedCatalog, GoalId, GoalKind};
+/// let shop = Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Both);
 ///
 /// let actions = [
 ///     "search[almond trail mix ready to eat]",

@@ -99,7 +99,7 @@ impl EpisodePrefix {
 
 #[cfg(test)]
 mod tests {
-    use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
+    use webshop_products::{EmbeddedCatalog, GoalId, GoalKind, Seed};
 
     use super::*;
     use crate::policies::random::RandomPolicy;
@@ -107,10 +107,7 @@ mod tests {
     use crate::rollout::{RolloutConfig, rollout};
 
     fn shop() -> Arc<Shop> {
-        let data = RawData::embedded(EmbeddedCatalog::Hundred);
-        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
-        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
-        Arc::new(Shop::new(catalog, goals).unwrap())
+        Arc::new(Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Human))
     }
 
     fn play(tasks: &[Task], max_steps: u32) -> Vec<Episode> {

@@ -41,11 +41,8 @@ pub struct ExampleOptions<'a> {
 /// ```
 /// use webshop_agent::next_action::{BuyNowAs, ExampleOptions, ExampleSource, examples_of};
 /// # use webshop_env::Shop;
-/// # use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
-/// # let data = RawData::embedded(EmbeddedCatalog::Hundred);
-/// # let catalog = Catalog::from_raw(&data, Seed(0))?;
-/// # let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0))?;
-/// # let shop = Shop::new(catalog, goals)?;
+/// # use webshop_products::{EmbeddedCatalog, GoalId, GoalKind};
+/// # let shop = Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Both);
 /// let options = ExampleOptions { source: ExampleSource::Policy, split: "train", buy_now_as: BuyNowAs::Click };
 /// let steps = [(String::new(), "click[red]".parse()?), (String::new(), "search[boots]".parse()?)];
 /// let examples = examples_of(&shop, GoalId(3), &steps, options);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use webshop_env::{EnvConfig, ShopEnv};
-use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
+use webshop_products::{EmbeddedCatalog, GoalId, GoalKind, Seed};
 
 use webshop_env::{Action, AvailableActions, Compat, Shop};
 
@@ -14,10 +14,7 @@ use crate::policies::random::RandomPolicy;
 use crate::policies::rule::RulePolicy;
 
 fn shop() -> Arc<Shop> {
-    let data = RawData::embedded(EmbeddedCatalog::Hundred);
-    let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
-    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
-    Arc::new(Shop::new(catalog, goals).unwrap())
+    Arc::new(Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Both))
 }
 
 /// The actions of the random policy in a fork after the search for lamps.

@@ -166,7 +166,7 @@ mod tests {
 
     use webshop_env::Shop;
     use webshop_lm::LmError;
-    use webshop_products::{Catalog, EmbeddedCatalog, GoalKind, GoalSet, RawData, Seed};
+    use webshop_products::{EmbeddedCatalog, GoalKind, Seed};
 
     use super::*;
     use crate::episode::EpisodeCoordinates;
@@ -192,10 +192,7 @@ mod tests {
     }
 
     fn tasks() -> Vec<Task> {
-        let data = RawData::embedded(EmbeddedCatalog::Hundred);
-        let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
-        let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
-        let shop = Arc::new(Shop::new(catalog, goals).unwrap());
+        let shop = Arc::new(Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Human));
         let goals = shop.goals().goals().iter().take(12);
         let at = EpisodeCoordinates::of_goal;
         goals.map(|goal| Task::new(shop.clone(), at(goal.id))).collect()

@@ -3,17 +3,14 @@
 use std::sync::Arc;
 
 use webshop_env::{Action, Session, Shop};
-use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData, Seed};
+use webshop_products::{EmbeddedCatalog, GoalId, GoalKind};
 
 use super::*;
 use crate::expert::two_habits::{Expert, ExpertKind};
 use crate::prompt_format::{PromptFormat, ShopR1Variant};
 
 fn shop() -> Arc<Shop> {
-    let data = RawData::embedded(EmbeddedCatalog::Hundred);
-    let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
-    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Both, Seed(0)).unwrap();
-    Arc::new(Shop::new(catalog, goals).unwrap())
+    Arc::new(Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Both))
 }
 
 #[test]

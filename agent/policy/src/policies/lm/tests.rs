@@ -14,7 +14,7 @@ use webshop_env::{Compat, EnvConfig, Shop, ShopEnv};
 use webshop_lm::chat::{ChatTemplate, TemplateInput};
 use webshop_lm::chat::{Message, Role};
 use webshop_lm::{Context, Decoder, Qwen2, Qwen2Config, Sampler, StopReason};
-use webshop_products::{Catalog, EmbeddedCatalog, GoalId, GoalKind, GoalSet, RawData};
+use webshop_products::{EmbeddedCatalog, GoalId, GoalKind};
 
 use super::*;
 use crate::episode::{Episode, EpisodeCoordinates, EpisodeExt};
@@ -91,10 +91,7 @@ fn decoder(vocab_size: usize) -> Arc<Decoder> {
 }
 
 fn shop() -> Arc<Shop> {
-    let data = RawData::embedded(EmbeddedCatalog::Hundred);
-    let catalog = Catalog::from_raw(&data, Seed(0)).unwrap();
-    let goals = GoalSet::from_raw(&data, &catalog, GoalKind::Human, Seed(0)).unwrap();
-    Arc::new(Shop::new(catalog, goals).unwrap())
+    Arc::new(Shop::embedded(EmbeddedCatalog::Hundred, GoalKind::Human))
 }
 
 fn config(constrained: bool) -> LmConfig {
